@@ -16,13 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.questions.lag.read_partitions import GroupTables
-from analytics.questions.lag.table import HISTORY, Lag, LagQuestion, evaluate_lag
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.contracts import contract_schema
+from analytics.questions.lag.movement import HISTORY
+from analytics.questions.lag.pace import log_ends
+from analytics.questions.lag.partitions import GroupTables
+from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag, lag_together
+from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.whole_groups import group_reads
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
@@ -61,18 +66,18 @@ def run(data: Data) -> list[Report]:
 
 def walk(folder: Path | str) -> Lag:
     """Evaluate all commits of a workspace that has nothing else."""
-    nothing = _no_groups()
-    ends = pa.table(
-        {
-            name: pa.array([], SAMPLES.field(name).type)
-            for name in SAMPLES.names
-            if name != "timestamp"
-        }
-    )
+    nothing = GroupTables(*map(_nothing, ("groups", "members", "assignments", "committed_offsets")))
+    ends = pl.DataFrame(SAMPLES.empty_table()).drop("timestamp")
     now = datetime.fromtimestamp(_START_US / 1e6 + 86_400, UTC)
-    asked = LagQuestion(nothing, ends, _samples(), now, lag_rules())
+    asked = LagQuestion(_nothing("topics"), ends, _samples(), now, lag_rules())
     stored = StoredTables(Workspace(str(folder)))
-    return evaluate_lag(asked, stored.batches("offset_history", HISTORY))
+    parts = group_reads(stored, {"offset_history": HISTORY})
+    found = (evaluate_lag(asked, nothing, read()["offset_history"]) for read in parts)
+    return lag_together(found, asked.rules)
+
+
+def _nothing(name: str) -> pl.DataFrame:
+    return pl.DataFrame(schema=contract_schema(name))
 
 
 def write_history(folder: Path, commits: int) -> None:
@@ -123,6 +128,8 @@ def _commits(
         "epoch": pa.array(same.astype(np.int32)),
         "member_id": _named("consumer-{:05d}-3f2b8c1e-9d4a-4f6e", members, _GROUPS * _MEMBERS),
         "origin": _named("member", same, 1),
+        **dict.fromkeys(("topic_id", "cause"), pa.nulls(rows, _TEXT)),
+        "complete": pa.repeat(pa.scalar(value=True), rows),
     }
     return pa.table([columns[name] for name in _HISTORY.names], schema=_HISTORY)
 
@@ -132,7 +139,7 @@ def _named(pattern: str, numbers: np.ndarray, count: int) -> pa.Array:
     return pc.cast(pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names), _TEXT)
 
 
-def _samples() -> EndOffsetSamples:
+def _samples() -> pl.DataFrame:
     """Return where logs ended: now and then, and growing."""
     places = np.arange(_TOPICS * _PARTITIONS * _SAMPLES)
     number = places % _SAMPLES
@@ -143,41 +150,14 @@ def _samples() -> EndOffsetSamples:
         "log_start_offset": pa.nulls(len(places), _LONG),
         "log_end_offset": pa.array(number * 1000),
     }
-    return EndOffsetSamples.of(pa.table([columns[name] for name in SAMPLES.names], schema=SAMPLES))
-
-
-def _no_groups() -> GroupTables:
-    texts = {
-        "groups": ("group_id", "group_type"),
-        "members": ("group_id", "member_id", "client_id", "client_host", "subscribed_regex"),
-        "assignments": ("group_id", "topic", "member_id", "kind", "role", "subtopology_id"),
-        "committed": ("group_id", "topic", "topic_id", "missing"),
-        "topics": ("topic", "topic_id"),
-    }
-    others = {
-        "members": {"subscribed_topics": pa.list_(_TEXT)},
-        "assignments": {"partition": pa.int32()},
-        "committed": {
-            "partition": pa.int32(),
-            "committed_offset": _LONG,
-            "commit_timestamp": _TIME,
-            "complete": pa.bool_(),
-        },
-        "topics": {"partitions": pa.int32(), "deleted_at": _TIME},
-    }
-    return GroupTables(
-        **{
-            name: pa.schema(
-                [*((each, _TEXT) for each in columns), *others.get(name, {}).items()]
-            ).empty_table()
-            for name, columns in texts.items()
-        }
-    )
+    return log_ends(pa.table([columns[name] for name in SAMPLES.names], schema=SAMPLES))
 
 
 _HISTORY = pa.schema(
     [
         *((name, _TEXT) for name in ("group_id", "topic", "event", "member_id", "origin")),
+        *((name, _TEXT) for name in ("topic_id", "cause")),
+        ("complete", pa.bool_()),
         *((name, pa.int32()) for name in ("partition", "epoch")),
         *((name, _LONG) for name in ("committed_offset", "previous_offset", "advance")),
         *((name, _TIME) for name in ("commit_timestamp", "effective_timestamp")),

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
-from analytics.questions.lag.summaries import summed as lag_summed
-from analytics.questions.lag.verdicts import CANNOT_TELL
+from analytics.questions.lag.sums import sums_of
+from analytics.questions.lag.table import CANNOT_TELL
 from analytics.questions.share.backlog.summaries import summed as share_summed
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import table
 from schemas.evaluation_rules import lag_rules
 from schemas.finding_rules import SEVERITIES
@@ -131,7 +132,7 @@ def _partitions(tables: Tables) -> pa.Table | None:
     lag, shares = tables.get("lag"), tables.get("share_backlog")
     parts = []
     if lag is not None and lag.num_rows:
-        sums = lag_summed(lag, "group", lag_rules())
+        sums = arrow_rows(sums_of(polars_rows(lag), "group", lag_rules()))
         parts.append(_joined(_sums(sums, sums["verdict"], sums["status"]), _spread(lag)))
     if shares is not None and shares.num_rows:
         sums = share_summed(shares, "group", share_rules())

@@ -9,18 +9,14 @@ and how many of them would keep up with the logs follows from what one of them r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from heapq import heapreplace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.questions.lag.read_partitions import STALE, by_owner, is_owned
-from analytics.questions.lag.trend import GROWING
+from analytics.questions.lag.pace import GROWING
+from analytics.questions.lag.partitions import IS_OWNED, STALE, by_owner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,29 +27,27 @@ UNKNOWN_PACE: Final = "cannot tell: how fast some of its commits advanced is not
 KEEPS_UP: Final = "its lag does not grow"
 NO_TREND: Final = "whether its lag grows is not known"
 
-CAPACITY = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("members", pa.int64()),
-        ("idle_members", pa.int64()),
-        ("partitions", pa.int64()),
-        ("moving_partitions", pa.int64()),
-        ("records_per_second", pa.float64()),
-        ("heaviest_topic", pa.string()),
-        ("heaviest_partition", pa.int32()),
-        ("heaviest_share", pa.float64()),
-        ("useful_members", pa.int64()),
-        ("needed_members", pa.int64()),
-        ("reason", pa.string()),
-    ]
-)
+CAPACITY: Final = {
+    "group_id": pl.String,
+    "members": pl.Int64,
+    "idle_members": pl.Int64,
+    "partitions": pl.Int64,
+    "moving_partitions": pl.Int64,
+    "records_per_second": pl.Float64,
+    "heaviest_topic": pl.String,
+    "heaviest_partition": pl.Int32,
+    "heaviest_share": pl.Float64,
+    "useful_members": pl.Int64,
+    "needed_members": pl.Int64,
+    "reason": pl.String,
+}
 
 
-def group_capacity(rows: pa.Table, members: pa.Table) -> pa.Table:
-    """Return a row for each group: the table `group_capacity`.
+def group_capacity(rows: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each group: the table `group_capacity`, without marks.
 
     Args:
-        rows: The table `lag`.
+        rows: The table `lag`, of whole groups.
         members: The table `members`: `group_id`.
 
     Returns:
@@ -64,66 +58,81 @@ def group_capacity(rows: pa.Table, members: pa.Table) -> pa.Table:
         so many would keep up with the logs, null where that is not known, `reason` says why. Where
         nothing tells how fast some of the commits advanced, all that rests on paces is null.
     """
-    live = rows.filter(pc.not_equal(rows["kind"], STALE))
-    there = _counted(members["group_id"])
-    owned = by_owner(live.filter(is_owned(live)).select(["group_id", "owners"]))
-    owners = _counted(owned.group_by(["group_id", "member_id"]).aggregate([])["group_id"])
-    of_groups = _of_groups(live)
-    moving = _moving(live)
-    found = [
-        _of_group(row, moving.get(row["group_id"]), there, owners) for row in of_groups.to_pylist()
-    ]
-    return pa.Table.from_pylist(found, CAPACITY)
+    live = rows.filter(pl.col("kind") != STALE)
+    owned = by_owner(live.filter(IS_OWNED).select("group_id", "owners"))
+    there = members.group_by("group_id").agg(pl.len().cast(pl.Int64).alias("members"))
+    owning = pl.col("member_id").n_unique().cast(pl.Int64).alias("owners")
+    owners = owned.group_by("group_id").agg(owning)
+    found = _of_groups(live).join(_moving(live), "group_id", "left")
+    for each in (there, owners):
+        found = found.join(each, "group_id", "left")
+    found = found.sort("group_id").with_columns(
+        pl.col("members", "owners").fill_null(0),
+        *(pl.when(~pl.col("lacks_pace")).then(name).alias(name) for name in _OF_PACES),
+    )
+    total, grows = pl.col("records_per_second"), pl.col("lag_per_second")
+    useful = pl.when(total.is_not_null()).then("useful_members").otherwise("partitions")
+    needed = ((total + grows) * pl.col("owners") / total).ceil().cast(pl.Int64)
+    is_growing = pl.col("is_growing") & (grows > 0) & (total > 0)
+    why = (
+        pl.when("lacks_pace")
+        .then(pl.lit(UNKNOWN_PACE))
+        .when(total.is_null())
+        .then(pl.lit(NO_PACE))
+        .when(pl.col("owners") == 0)
+        .then(pl.lit(NO_MEMBERS))
+        .when(~pl.col("has_trend"))
+        .then(pl.lit(NO_TREND))
+        .when(~is_growing.fill_null(value=False))
+        .then(pl.lit(KEEPS_UP))
+    )
+    return found.with_columns(
+        (pl.col("members") - pl.col("owners")).clip(0).alias("idle_members"),
+        pl.when(~pl.col("lacks_pace")).then(useful).alias("useful_members"),
+        pl.when(why.is_null()).then(needed).alias("needed_members"),
+        why.alias("reason"),
+    ).select(pl.col(name).cast(kind) for name, kind in CAPACITY.items())
 
 
-@dataclass(frozen=True)
-class _Moving:
-    """Partitions of a group whose commits advanced: records a second, and the heaviest one."""
-
-    paces: list[float]
-    topic: str
-    partition: int
+_OF_PACES: Final = ("records_per_second", "heaviest_topic", "heaviest_partition", "heaviest_share")
 
 
-def _of_groups(live: pa.Table) -> pa.Table:
-    """Return by group how many partitions there are, and how their lags change, by name."""
-    told = live.select(["group_id", "lag_per_second"])
-    told = told.append_column("has_trend", pc.is_valid(live["trend"]))
-    is_growing = pc.fill_null(pc.equal(live["trend"], GROWING), fill_value=False)
-    told = told.append_column("is_growing", is_growing)
+def _of_groups(live: pl.DataFrame) -> pl.DataFrame:
+    """Return by group how many partitions there are, and how their lags change."""
     # Where commits may be missing between others nobody knows by how much: they may have.
-    may_have = pc.and_(pc.is_null(live["advanced"]), pc.greater(live["commits"], 0))
-    has_advanced = pc.or_(pc.greater(pc.fill_null(live["advanced"], 0), 0), may_have)
-    has_advanced = pc.fill_null(has_advanced, fill_value=False)
-    told = told.append_column("has_advanced", pc.cast(has_advanced, pa.int64()))
-    lacks_pace = pc.and_(has_advanced, pc.is_null(live["records_per_second"]))
-    told = told.append_column("lacks_pace", lacks_pace)
-    return (
-        told.group_by("group_id", use_threads=False)
-        .aggregate(
-            [("group_id", "count"), ("lag_per_second", "sum"), ("has_advanced", "sum")]
-            + [(name, "any") for name in ("has_trend", "is_growing", "lacks_pace")]
-        )
-        .sort_by("group_id")
+    may_have = pl.col("advanced").is_null() & (pl.col("commits") > 0)
+    has_advanced = ((pl.col("advanced") > 0) | may_have).fill_null(value=False)
+    lacks = has_advanced & pl.col("records_per_second").is_null()
+    return live.group_by("group_id").agg(
+        pl.len().cast(pl.Int64).alias("partitions"),
+        has_advanced.sum().cast(pl.Int64).alias("moving_partitions"),
+        pl.col("lag_per_second").sum(),
+        pl.col("trend").is_not_null().any().alias("has_trend"),
+        (pl.col("trend") == GROWING).any().alias("is_growing"),
+        lacks.any().alias("lacks_pace"),
     )
 
 
-def _moving(live: pa.Table) -> dict[str, _Moving]:
-    advances = pc.and_(pc.greater(live["advanced"], 0), pc.greater(live["records_per_second"], 0))
-    rows = live.filter(advances).select(["group_id", "topic", "partition", "records_per_second"])
-    groups = rows["group_id"].combine_chunks().dictionary_encode()
-    # Stable: of equally heavy ones the first counts.
-    order = np.argsort(groups.indices.to_numpy(), kind="stable")
-    paces = rows["records_per_second"].to_numpy()[order]
-    names = groups.indices.to_numpy()[order]
-    begins = np.flatnonzero(np.diff(names, prepend=-1))
-    ends = np.append(begins, names.size)[1:]
-    heaviest = [int(order[b + np.argmax(paces[b:e])]) for b, e in zip(begins, ends, strict=True)]
-    whose = rows.select(["group_id", "topic", "partition"]).take(pa.array(heaviest, pa.int64()))
-    return {
-        row["group_id"]: _Moving(paces[begin:end].tolist(), row["topic"], row["partition"])
-        for row, begin, end in zip(whose.to_pylist(), begins, ends, strict=True)
-    }
+def _moving(live: pl.DataFrame) -> pl.DataFrame:
+    """Return of each group with partitions that move their pace, and the heaviest of them."""
+    moving = live.filter((pl.col("advanced") > 0) & (pl.col("records_per_second") > 0))
+    pace = pl.col("records_per_second")
+    found = moving.group_by("group_id", maintain_order=True).agg(
+        pace.alias("paces"),
+        # Of equally heavy ones the first counts.
+        pl.col("topic").get(pace.arg_max()).alias("heaviest_topic"),
+        pl.col("partition").get(pace.arg_max()).alias("heaviest_partition"),
+        pace.max().alias("heaviest"),
+    )
+    paces = found["paces"].to_list()
+    return found.with_columns(
+        pl.Series("records_per_second", [sum(each) for each in paces], pl.Float64),
+        pl.Series("useful_members", [useful_members(each, 0) for each in paces], pl.Int64),
+    ).select(
+        *("group_id", "records_per_second", "heaviest_topic", "heaviest_partition"),
+        (pl.col("heaviest") / pl.col("records_per_second")).alias("heaviest_share"),
+        "useful_members",
+    )
 
 
 def useful_members(paces: Sequence[float], partitions: int) -> int:
@@ -149,55 +158,3 @@ def useful_members(paces: Sequence[float], partitions: int) -> int:
         if max(loads) <= most:
             return members
     return len(paces)
-
-
-def _of_group(
-    row: Mapping[str, Any],
-    moving: _Moving | None,
-    there: Mapping[str, int],
-    owning: Mapping[str, int],
-) -> dict[str, Any]:
-    group = row["group_id"]
-    members, owners = there.get(group, 0), owning.get(group, 0)
-    if row["lacks_pace_any"]:
-        moving = None
-    paces = [] if moving is None else moving.paces
-    total = sum(paces)
-    needed, reason = _needed(row, total, owners)
-    useful: int | None = useful_members(paces, row["group_id_count"])
-    if not paces:
-        useful, reason = (None, UNKNOWN_PACE) if row["lacks_pace_any"] else (useful, NO_PACE)
-    return {
-        "group_id": group,
-        "members": members,
-        "idle_members": max(members - owners, 0),
-        "partitions": row["group_id_count"],
-        "moving_partitions": row["has_advanced_sum"],
-        "records_per_second": total if paces else None,
-        "heaviest_topic": moving and moving.topic,
-        "heaviest_partition": None if moving is None else moving.partition,
-        "heaviest_share": max(paces) / total if paces else None,
-        "useful_members": useful,
-        "needed_members": needed,
-        "reason": reason,
-    }
-
-
-def _needed(row: Mapping[str, Any], total: float, owners: int) -> tuple[int | None, str | None]:
-    """Return how many members would keep up, or why that is not known.
-
-    While a lag grows, members are taken to read as fast as they can; what they lack is how fast it
-    grows.
-    """
-    if not owners:
-        return None, NO_MEMBERS
-    if not row["has_trend_any"]:
-        return None, NO_TREND
-    grows = float(row["lag_per_second_sum"] or 0)
-    if not row["is_growing_any"] or grows <= 0 or total <= 0:
-        return None, KEEPS_UP
-    return ceil((total + grows) * owners / total), None
-
-
-def _counted(names: pa.ChunkedArray) -> dict[str, int]:
-    return {each["values"]: each["counts"] for each in pc.value_counts(names).to_pylist()}

@@ -15,7 +15,6 @@ from pyarrow import fs
 
 from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.dump.files.stable_ends import STABLE_ENDS
-from analytics.questions.lag.stable_lag import STABLE
 from analytics.replayed.end_offset_samples import SAMPLES
 from analytics.replayed.end_offsets import read_copies
 from analytics.tables.stored_tables import StoredTables
@@ -28,6 +27,15 @@ if TYPE_CHECKING:
 
 _PLACE: Final = ["topic", "partition"]
 _WHOSE: Final = [*_PLACE, "copy"]
+STABLE: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("log_end_offset", pa.int64()),
+        ("last_stable_offset", pa.int64()),
+    ]
+)
+"""Where logs end for readers of committed records."""
 INTERPOLATED: Final = "interpolated"
 EXACT: Final = "exact"
 _ENDS: Final = pa.schema(

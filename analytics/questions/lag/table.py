@@ -1,4 +1,7 @@
-"""The table `lag`: how far behind every partition is that a group reads, and whether it moves."""
+"""The table `lag`: how far behind every partition is that a group reads, and whether it moves.
+
+All but the last step is of whole groups, some at a time; what they give is put one below the other.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,33 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.questions.lag.burrow.status import COMMITS, StatusFold, status_history
-from analytics.questions.lag.burrow.window import NAMES, NOT_EVALUABLE
-from analytics.questions.lag.commits.commit_keys import KEY, CommitKeys
-from analytics.questions.lag.commits.progress import COLUMNS, ProgressFold
-from analytics.questions.lag.first_commits import with_first_commits
-from analytics.questions.lag.loss import losses
-from analytics.questions.lag.lost_unread import WHOSE, with_lost_unread
-from analytics.questions.lag.partition_lag import FROM_START, REMOVED, partition_lag
-from analytics.questions.lag.read_partitions import GroupTables, read_partitions, with_owners
-from analytics.questions.lag.stable_lag import STABLE, held_back, stable_lags
-from analytics.questions.lag.time_lag import time_lags
-from analytics.questions.lag.trend import trends
-from analytics.questions.lag.verdicts import NO_LOG_START, loss_is_unknown, verdicts
-from analytics.questions.marks import marked
-from analytics.replayed.end_offset_samples import EndOffsetSamples
+from analytics.questions.lag.burrow import NAMES, NOT_EVALUABLE, status_history
+from analytics.questions.lag.movement import KEY, in_order, movement
+from analytics.questions.lag.offsets import (
+    FROM_START,
+    LACKING,
+    REMOVED,
+    STABLE,
+    WHY_HELD_BACK,
+    partition_lag,
+    with_first_commits,
+    with_lost_unread,
+    with_stable_lags,
+)
+from analytics.questions.lag.pace import log_ends, with_time_lags, with_trends
+from analytics.questions.lag.partitions import IS_OWNED, NEVER_COMMITTED, STALE, read_partitions
+from analytics.questions.lag.retention import RETENTION, with_losses
+from analytics.replay.log.marks import with_marks_of
+from analytics.replayed.end_offset_samples import SAMPLES
 from schemas import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from analytics.questions.lag.loss import LogFiles, TopicRetention
+    from analytics.questions.lag.partitions import GroupTables
     from analytics.replay.log.log_clocks import LogClock
     from schemas.evaluation_rules import LagRules
 
@@ -43,44 +48,65 @@ MAY_BE_FORGOTTEN: Final = (
     "another commit of the group is not believed"
 )
 SEVERAL_OWNERS: Final = "members own it"
-HISTORY: Final = tuple(dict.fromkeys([*COMMITS, *COLUMNS]))
-"""The columns of `offset_history` that are read."""
+CANNOT_TELL: Final = "cannot_tell"
+NO_LOG_START: Final = "where the log starts is not known: retention may have taken what is next"
 
-_HISTORY: Final = "status_history"
 _NOT_EVALUABLE: Final = NAMES[NOT_EVALUABLE]
+_TIME: Final = pl.Datetime("us", "UTC")
+
+
+_SEGMENTS: Final = pl.Schema(
+    {
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "base_offset": pl.Int64(),
+        "size_bytes": pl.Int64(),
+        "largest_timestamp": _TIME,
+        "is_largest": pl.Boolean(),
+    }
+)
+
+
+def _no_ends() -> pl.DataFrame:
+    return log_ends(SAMPLES.empty_table())
 
 
 @dataclass(frozen=True)
 class LagQuestion:
-    """What lag is evaluated from.
+    """What lag is evaluated from that is the same for all groups.
 
     Attributes:
-        tables: State tables at the instant.
+        topics: The table `topics`.
         ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant.
-        samples: Where logs ended, and when.
+        samples: Where logs ended, and when (`pace.log_ends`).
         as_of: The instant.
         rules: How lag is judged.
         written: When records were written, by whatever clock.
-        files: Of the data topics' logs, by topic and partition.
-        retention: How long topics keep their records.
+        segments: Of the data topics' logs, the table `data_segments`.
+        retention: How long topics keep their records (`RETENTION`).
         is_end: The instant is the end of the dump.
         stable: Where logs end for readers of committed records (`STABLE`).
-        lacking: Groups whose earlier commits may be missing (`WHOSE`).
+        lacking: Groups whose earlier commits may be missing (`LACKING`).
         clocks: By partition of `__consumer_offsets`, where its clocks were set or wrong.
     """
 
-    tables: GroupTables
-    ends: pa.Table
-    samples: EndOffsetSamples
+    topics: pl.DataFrame
+    ends: pl.DataFrame
+    samples: pl.DataFrame
     as_of: datetime
     rules: LagRules
-    written: EndOffsetSamples = field(default_factory=EndOffsetSamples.none)
-    files: Mapping[tuple[str, int], LogFiles] = field(default_factory=dict)
-    retention: Mapping[str, TopicRetention] = field(default_factory=dict)
+    written: pl.DataFrame = field(default_factory=_no_ends)
+    segments: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_SEGMENTS))
+    retention: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RETENTION))
     is_end: bool = True
-    stable: pa.Table = field(default_factory=STABLE.empty_table)
-    lacking: pa.Table = field(default_factory=WHOSE.empty_table)
+    stable: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=STABLE))
+    lacking: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LACKING))
     clocks: Mapping[int, LogClock] = field(default_factory=dict)
+
+    @property
+    def as_of_ms(self) -> int:
+        """The instant in epoch milliseconds."""
+        return round(self.as_of.timestamp() * 1000)
 
 
 @dataclass(frozen=True)
@@ -93,137 +119,173 @@ class Lag:
         moves: The table `offset_moves`.
     """
 
-    rows: pa.Table
-    statuses: pa.Table
-    moves: pa.Table
+    rows: pl.DataFrame
+    statuses: pl.DataFrame
+    moves: pl.DataFrame
 
 
-def evaluate_lag(asked: LagQuestion, commits: Iterable[pa.Table]) -> Lag:
-    """Return how far behind groups are at the instant, and how their status came about.
+def lag_together(parts: Iterable[Lag], rules: LagRules) -> Lag:
+    """Put together what was found of some groups after the other; at least of some."""
+    found = list(parts)
+    rows, statuses, moves = (
+        pl.concat(getattr(each, name) for each in found) for name in ("rows", "statuses", "moves")
+    )
+    return Lag(worst_first(rows, rules), statuses, moves)
+
+
+def worst_first(rows: pl.DataFrame, rules: LagRules) -> pl.DataFrame:
+    """Return rows of the table `lag` in its order."""
+    verdict = pl.col("verdict").cast(pl.Enum(list(rules.verdicts))).to_physical()
+    order = [verdict, pl.col("lag"), *map(pl.col, KEY)]
+    return rows.sort(order, descending=[False, True, *(False for _ in KEY)], nulls_last=True)
+
+
+def evaluate_lag(asked: LagQuestion, groups: GroupTables, history: pl.DataFrame) -> Lag:
+    """Return how far behind some groups are at the instant, and how their status came about.
 
     Args:
         asked: The question.
-        commits: Rows of `offset_history` up to the instant, in the order of the log.
+        groups: Their state at the instant.
+        history: Rows of `offset_history` (`HISTORY`) up to the instant, in the order of the log.
     """
-    as_of_ms = round(asked.as_of.timestamp() * 1000)
-    keys = CommitKeys()
-    fold = StatusFold(asked.rules.burrow, asked.samples, keys, as_of_ms)
-    since_ms = as_of_ms - round(asked.rules.trend.minutes * 60_000)
-    moved = ProgressFold(keys, asked.rules.jump, asked.samples, since_ms, asked.clocks)
-    changes = []
-    for each in commits:
-        numbers = keys.numbers_of(each)
-        moved.add(each, numbers)
-        changes.append(fold.add(each, numbers))
-    changes.append(fold.finish(as_of_ms))
-    statuses = status_history(changes, fold)
-    rows, owners = read_partitions(asked.tables)
-    rows = partition_lag(rows, asked.ends, asked.tables.topics)
-    progress = moved.progress()
-    rows = rows.join(progress, list(KEY)).join(_last(statuses), list(KEY))
-    rows = _judged(with_owners(rows, owners), asked)
+    as_of_ms, rules = asked.as_of_ms, asked.rules
+    keys, commits = in_order(history)
+    since_ms = as_of_ms - round(rules.trend.minutes * 60_000)
+    progress, moves = movement(keys, commits, asked.samples, rules.jump, since_ms, asked.clocks)
+    statuses = status_history(keys, commits, asked.samples, rules.burrow, as_of_ms)
+    rows = partition_lag(read_partitions(groups, asked.topics), asked.ends, asked.topics)
+    rows = rows.join(progress, KEY, "left").join(_last(statuses), KEY, "left")
+    rows = _judged(rows, asked)
     rows = with_first_commits(rows, progress, asked.lacking)
     rows = with_lost_unread(rows, asked.lacking)
-    for found in (
-        stable_lags(rows, asked.stable),
-        time_lags(rows, asked.samples, asked.written, as_of_ms),
-        trends(rows, asked.samples, as_of_ms, asked.rules),
-        losses(rows, asked.files, asked.retention, as_of_ms, is_end=asked.is_end),
-    ):
-        for name, column in _columns(found):
-            rows = rows.append_column(name, column)
-    place = rows.column_names.index("reason")
-    unknown = pc.if_else(loss_is_unknown(rows), NO_LOG_START, pa.scalar(None, pa.string()))
-    reason = pc.coalesce(rows["reason"], unknown, held_back(rows))
-    rows = rows.set_column(place, "reason", reason)
-    rows = rows.append_column("verdict", verdicts(rows, asked.rules, asked.as_of))
-    rows = _worst_first(rows, asked.rules)
+    rows = with_stable_lags(rows, asked.stable)
+    rows = with_time_lags(rows, asked.samples, asked.written, as_of_ms)
+    rows = with_trends(rows, asked.samples, as_of_ms, rules)
+    rows = with_losses(rows, asked.segments, asked.retention, as_of_ms, is_end=asked.is_end)
+    unknown = pl.when(LOSS_IS_UNKNOWN).then(pl.lit(NO_LOG_START))
+    rows = rows.with_columns(
+        pl.coalesce("reason", unknown, WHY_HELD_BACK).alias("reason"),
+        verdict(rules, asked.as_of).alias("verdict"),
+    )
     # Whether an offset is in force is what its status rests on.
-    statuses = marked(statuses, rows, KEY).select([each.name for each in table(_HISTORY).columns])
-    return Lag(rows.select([each.name for each in table("lag").columns]), statuses, moved.moves())
+    statuses = with_marks_of(statuses, rows.select(*KEY, "missing"), KEY)
+    rows = worst_first(rows.select(_columns("lag")), rules)
+    return Lag(rows, statuses.select(_columns("status_history")), moves)
 
 
-def _several_owners(rows: pa.Table) -> pa.ChunkedArray:
-    """Say of a partition that several members own how many: none of them is `member_id`."""
-    count = pc.list_value_length(rows["owners"])
-    text = pc.binary_join_element_wise(pc.cast(count, pa.string()), SEVERAL_OWNERS, " ")
-    return pc.if_else(pc.greater(count, 1), text, pa.scalar(None, pa.string()))
+def _columns(name: str) -> list[str]:
+    return [each.name for each in table(name).columns]
 
 
-def _columns(rows: pa.Table) -> Iterable[tuple[str, pa.ChunkedArray]]:
-    return zip(rows.column_names, rows.columns, strict=True)
-
-
-def _last(statuses: pa.Table) -> pa.Table:
+def _last(statuses: pl.DataFrame) -> pl.DataFrame:
     """Return the status that each partition still has: `status`, `status_since`."""
-    still = statuses.filter(pc.is_null(statuses["to_timestamp"]))
-    return still.select([*KEY, "status", "from_timestamp"]).rename_columns(
-        [*KEY, "status", "status_since"]
-    )
+    still = statuses.filter(pl.col("to_timestamp").is_null())
+    return still.select(*KEY, "status", pl.col("from_timestamp").alias("status_since"))
 
 
-def _judged(rows: pa.Table, asked: LagQuestion) -> pa.Table:
+def _judged(rows: pl.DataFrame, asked: LagQuestion) -> pl.DataFrame:
     """Say why Burrow's status cannot be told where it cannot; Burrow asks only for commits."""
-    is_committed = pc.and_not(pc.is_valid(rows["committed_offset"]), rows["is_other_log"])
     expire = asked.rules.burrow.expire_group
-    instant = pa.scalar(asked.as_of, rows["last_commit_at"].type)
-    is_unbelieved = pc.fill_null(pc.greater(rows["last_commit_at"], instant), fill_value=False)
-    last, has_unbelieved = _newest_of_groups(rows, is_unbelieved)
-    oldest = pa.scalar(asked.as_of - timedelta(seconds=expire), last.type)
-    is_older = pc.less(last, oldest)
-    is_forgotten = pc.and_not(pc.fill_null(is_older, fill_value=False), has_unbelieved)
+    oldest = pl.lit(asked.as_of - timedelta(seconds=expire), _TIME)
+    at = pl.col("last_commit_at")
+    is_unbelieved = (at > pl.lit(asked.as_of, _TIME)).fill_null(value=False)
+    # When the group committed last, as far as times are believed, and if all are.
+    groups = rows.group_by("group_id").agg(
+        pl.when(~is_unbelieved).then(at).max().alias("newest"),
+        is_unbelieved.any().alias("has_unbelieved"),
+    )
+    place = ["topic", "partition"]
+    first = (pl.col("at_ms").first() * 1000).cast(_TIME).alias("first_sample")
+    rows = rows.join(groups, "group_id", "left").join(
+        asked.samples.group_by(place).agg(first), place, "left"
+    )
+    is_older, is_doubted = pl.col("newest") < oldest, pl.col("has_unbelieved")
+    is_committed = pl.col("committed_offset").is_not_null() & ~pl.col("is_other_log")
+    is_forgotten = is_older.fill_null(value=False) & ~is_doubted
     # A commit whose time is not believed may have been a short while ago.
-    may_be = pc.and_(pc.fill_null(is_older, fill_value=True), has_unbelieved)
-    status = pc.if_else(
-        pc.and_not(pc.and_not(is_committed, is_forgotten), may_be),
-        pc.fill_null(rows["status"], _NOT_EVALUABLE),
-        _NOT_EVALUABLE,
+    may_be = is_older.fill_null(value=True) & is_doubted
+    status = (
+        pl.when(is_committed & ~is_forgotten & ~may_be)
+        .then(pl.col("status").fill_null(_NOT_EVALUABLE))
+        .otherwise(pl.lit(_NOT_EVALUABLE))
     )
-    is_untold = pc.equal(status, _NOT_EVALUABLE)
-    why = pc.case_when(
-        pc.make_struct(pc.invert(is_committed), is_forgotten, is_unbelieved, may_be, is_untold),
-        NO_COMMIT,
-        FORGOTTEN.format(expire),
-        UNBELIEVED,
-        MAY_BE_FORGOTTEN.format(expire),
-        NO_SAMPLES,
-        pa.scalar(None, pa.string()),
+    is_untold = status == _NOT_EVALUABLE
+    why = (
+        pl.when(~is_committed)
+        .then(pl.lit(NO_COMMIT))
+        .when(is_forgotten)
+        .then(pl.lit(FORGOTTEN.format(expire)))
+        .when(is_unbelieved)
+        .then(pl.lit(UNBELIEVED))
+        .when(may_be)
+        .then(pl.lit(MAY_BE_FORGOTTEN.format(expire)))
+        .when(is_untold)
+        .then(pl.lit(NO_SAMPLES))
     )
+    # Of a partition that several members own none of them is `member_id`.
+    count = pl.col("owners").list.len()
+    several = pl.when(count > 1).then(pl.format("{} " + SEVERAL_OWNERS, count))
+    reason = pl.coalesce("reason", several, why)
+    # Its commits are there, and no longer in force.
+    is_removed = (reason == FROM_START) & (pl.col("commits") > 0)
     # What the first sample showed may have been so before.
-    first = pc.cast(asked.samples.first_times(rows), rows["status_since"].type)
-    is_from_first = pc.fill_null(pc.less_equal(rows["status_since"], first), fill_value=True)
-    since = pc.if_else(pc.or_(is_untold, is_from_first), None, rows["status_since"])
-    for name, column in (
-        ("status", status),
-        ("status_since", since),
-        ("reason", _told_of_removed(pc.coalesce(rows["reason"], _several_owners(rows), why), rows)),
-    ):
-        rows = rows.set_column(rows.column_names.index(name), name, column)
-    return rows
+    is_from_first = (pl.col("status_since") <= pl.col("first_sample")).fill_null(value=True)
+    return rows.with_columns(
+        status.alias("status"),
+        pl.when(~(is_untold | is_from_first)).then("status_since").alias("status_since"),
+        pl.when(is_removed).then(pl.lit(REMOVED)).otherwise(reason).alias("reason"),
+    ).drop("newest", "has_unbelieved", "first_sample")
 
 
-def _newest_of_groups(rows: pa.Table, is_unbelieved: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """Return by row when its group committed last, as far as times are believed, and if all are."""
-    at = pc.if_else(is_unbelieved, None, rows["last_commit_at"])
-    told = pa.table({"group_id": rows["group_id"], "at": at, "is_unbelieved": is_unbelieved})
-    newest = told.group_by("group_id").aggregate([("at", "max"), ("is_unbelieved", "any")])
-    place = pc.index_in(rows["group_id"], newest["group_id"].combine_chunks()).combine_chunks()
-    of_group = newest.select(["at_max", "is_unbelieved_any"]).combine_chunks().take(place)
-    found, has_unbelieved = (each.combine_chunks() for each in of_group.columns)
-    return found, pc.fill_null(has_unbelieved, fill_value=False)
+_IS_BEHIND: Final = pl.col("lag") > 0
+_MAY_BE_LOST: Final = _IS_BEHIND | (pl.col("lag").is_null() & (pl.col("kind") == STALE))
+LOSS_IS_UNKNOWN: Final = (
+    pl.col("log_start_offset").is_null() & pl.col("committed_offset").is_not_null() & _MAY_BE_LOST
+).fill_null(value=False)
+"""Whether retention may have taken what is next to read, unseen.
+
+Where a log starts is not known then. Nothing can be lost of what is read to its end; where the end
+is not known either, only what a group no longer reads would be judged worse.
+"""
 
 
-def _told_of_removed(reason: pa.ChunkedArray, rows: pa.Table) -> pa.ChunkedArray:
-    """Say of partitions whose commits are there and no longer in force that they were removed."""
-    was_committed = pc.fill_null(pc.greater(rows["commits"], 0), fill_value=False)
-    is_removed = pc.and_(
-        pc.fill_null(pc.equal(reason, FROM_START), fill_value=False), was_committed
+def verdict(rules: LagRules, as_of: datetime) -> pl.Expr:
+    """Return our own verdict, where Burrow's words say too little; they are in `rules/lag.json`.
+
+    Burrow sees commits and ends of logs. It is blind to who owns a partition, to what retention
+    took, to a topic that is another one now, and to an offset that nobody reads any more.
+
+    It is of `kind`, `owners`, `complete`, `is_other_log`, `lag`, `log_start_offset`,
+    `lost_offsets`, `offsets_below_start`, `offsets_beyond_end`, `committed_offset`, `commits`,
+    `last_commit_at`, `last_advance_at`.
+
+    Args:
+        rules: After how long without progress a partition is stuck.
+        as_of: The instant.
+    """
+    since = pl.lit(as_of - timedelta(minutes=rules.stuck_minutes), _TIME)
+    lag = pl.col("lag")
+    is_stuck, is_quiet = (
+        ~(pl.col(name) >= since).fill_null(value=False)
+        for name in ("last_advance_at", "last_commit_at")
     )
-    return pc.if_else(is_removed, REMOVED, reason)
-
-
-def _worst_first(rows: pa.Table, rules: LagRules) -> pa.Table:
-    rank = pc.index_in(rows["verdict"], pa.array(list(rules.verdicts)))
-    order = [("rank", "ascending"), ("lag", "descending")]
-    rows = rows.append_column("rank", rank)
-    return rows.sort_by([*order, *((name, "ascending") for name in KEY)]).drop_columns(["rank"])
+    # One commit may have advanced from anywhere: only a second one shows that nothing moves.
+    commits_again = pl.col("commits") > 1
+    conditions = {
+        CANNOT_TELL: ~pl.col("complete").fill_null(value=True) | LOSS_IS_UNKNOWN,
+        "other_topic": pl.col("is_other_log"),
+        "lost_records": pl.col("lost_offsets") > 0,
+        "below_log_start": pl.col("offsets_below_start") > 0,
+        "beyond_end": pl.col("offsets_beyond_end") > 0,
+        "stale": pl.col("kind") == STALE,
+        "idle": lag.is_null() & is_stuck,
+        "moving": lag.is_null(),
+        "caught_up": lag == 0,
+        "never_committed": pl.col("kind") == NEVER_COMMITTED,
+        "unread": ~IS_OWNED,
+        "commits_without_progress": is_stuck & commits_again & ~is_quiet,
+        "silent": is_stuck & is_quiet,
+    }
+    # Each word where its condition holds, and none of those before it.
+    words = [pl.when(holds).then(pl.lit(word)) for word, holds in conditions.items()]
+    return pl.coalesce(*words, pl.lit("behind"))

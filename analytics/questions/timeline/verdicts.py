@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from analytics.decode.losses.unjudged_elections import Unjudged
-from analytics.questions.lag.first_commits import BELOW_FIRST
+from analytics.questions.lag.offsets import BELOW_FIRST
 from analytics.questions.timeline.election_losses import election_losses
 from analytics.questions.timeline.happenings import happenings, incomplete
 from analytics.questions.timeline.history import TRANSACTION_COMMIT, OffsetHistory

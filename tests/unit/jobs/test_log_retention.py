@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.questions.lag.log_retention import TIERED, topic_retention
-from analytics.questions.lag.loss import NO_CONFIGS, TopicRetention
+from analytics.questions.lag.retention import (
+    NO_CONFIGS,
+    TIERED,
+    TopicRetention,
+    topic_retention,
+)
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 
 HOUR = 3_600_000
@@ -27,8 +32,8 @@ def kept(
     rows = [dict(zip(CONFIGS.names, each, strict=True)) for each in configs]
     brokers = [BrokerSettings(f"{n}.properties", n, each) for n, each in enumerate(files)]
     found = topic_retention(
-        pa.Table.from_pylist([{"topic": "t", "source": source}], TOPICS),
-        pa.Table.from_pylist(rows, CONFIGS),
+        pl.DataFrame(pa.Table.from_pylist([{"topic": "t", "source": source}], TOPICS)),
+        pl.DataFrame(pa.Table.from_pylist(rows, CONFIGS)),
         Settings(brokers, GivenSettings(given or {})),
     )
     return found["t"]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -14,10 +15,8 @@ from analytics.dump.copies.plan import next_offset
 from analytics.dump.files.data_log_times import data_segments_and_times
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
-from analytics.questions.lag.data_logs import DataLogs
-from analytics.questions.lag.stable_lag import STABLE
-from analytics.questions.lag.time_lag import AT_LEAST, EXACT, UNKNOWN, time_lags
-from analytics.replayed.end_offset_samples import EndOffsetSamples
+from analytics.questions.lag.data_logs import STABLE, DataLogs
+from analytics.questions.lag.pace import AT_LEAST, EXACT, UNKNOWN, log_ends, with_time_lags
 
 DATA = Path(__file__).parents[2] / "data" / "time-indexes"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,10 +106,10 @@ def test_how_old_unread_records_are_is_off_by_no_more_than_said(topic: str, part
             "lag": pa.array([len(times) - each for each in offsets], pa.int64()),
         }
     )
-    samples = EndOffsetSamples.of(logs().samples(at(as_of)))
-    written = EndOffsetSamples.of(logs().written())
+    samples = log_ends(logs().samples(at(as_of)))
+    written = log_ends(logs().written())
     bounds = {EXACT: 0, AT_LEAST: 0, UNKNOWN: 0}
-    found = time_lags(rows, samples, written, as_of).to_pylist()
+    found = with_time_lags(pl.DataFrame(rows), samples, written, as_of).to_dicts()
     for offset, row in zip(offsets, found, strict=True):
         bounds[row["time_lag_bound"]] += 1
         if offset == len(times):

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics.questions.lag import summaries as lag_summaries
+from analytics.questions.lag.sums import sums_of
 from analytics.questions.share.backlog import summaries as share_summaries
 from analytics.questions.sums import MOST, with_sums
 from schemas.evaluation_rules import lag_rules
@@ -48,8 +48,8 @@ def partitions(kind: str | None = None) -> list[dict[str, object]]:
 def test_the_lag_of_a_group_does_not_wrap() -> None:
     words = {"verdict": "unread", "status": "NOT_EVALUABLE"}
     for kind, name in (("assigned", "lag"), ("stale", "stale_lag")):
-        rows = rows_of("lag", [row | words for row in partitions(kind)]).to_arrow()
-        (row,) = lag_summaries.summed(rows, "group", lag_rules()).to_pylist()
+        rows = rows_of("lag", [row | words for row in partitions(kind)])
+        (row,) = sums_of(rows, "group", lag_rules()).to_dicts()
         assert (row[name], row["lost_offsets"], row["partitions"]) == (MOST, MOST, 2)
 
 

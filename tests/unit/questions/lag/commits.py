@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
-
-from analytics.questions.lag.burrow.status import StatusFold
 
 UTC_TIME = pa.timestamp("us", "UTC")
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +27,10 @@ HISTORY = pa.schema(
 """The columns of `offset_history` that are read."""
 
 
-def commits_of(commits: list[tuple[int, int | None, int, int]], epoch: datetime) -> pa.Table:
+NO_HISTORY = pl.DataFrame(HISTORY.empty_table())
+
+
+def commits_of(commits: list[tuple[int, int | None, int, int]], epoch: datetime) -> pl.DataFrame:
     """Return commits of one group and topic.
 
     Args:
@@ -52,34 +54,14 @@ def commits_of(commits: list[tuple[int, int | None, int, int]], epoch: datetime)
         }
         for partition, offset, client_ms, log_ms in commits
     ]
-    return pa.Table.from_pylist(
-        rows,
-        pa.schema(
-            [
-                ("group_id", pa.string()),
-                ("topic", pa.string()),
-                ("partition", pa.int32()),
-                ("event", pa.string()),
-                ("committed_offset", pa.int64()),
-                ("commit_timestamp", UTC_TIME),
-                ("effective_timestamp", UTC_TIME),
-            ]
-        ),
-    )
-
-
-def folded(commits: Iterable[pa.Table], fold: StatusFold, until_ms: int) -> Iterator[pa.Table]:
-    """Yield the changes of status of all commits, and then those up to a time."""
-    for each in commits:
-        yield fold.add(each)
-    yield fold.finish(until_ms)
+    return pl.DataFrame(pa.Table.from_pylist(rows, HISTORY))
 
 
 def at(ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=ms)
 
 
-def history(rows: Sequence[dict[str, Any]]) -> pa.Table:
+def history(rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """Return rows of `offset_history`; what a commit advances by follows from the ones before."""
     in_force: dict[tuple[str, str, int], int] = {}
     told = []
@@ -96,4 +78,4 @@ def history(rows: Sequence[dict[str, Any]]) -> pa.Table:
         if row["event"] != "transaction_abort" and offset is not None:
             in_force[key] = offset
         told.append(row)
-    return pa.Table.from_pylist(told, HISTORY)
+    return pl.DataFrame(pa.Table.from_pylist(told, HISTORY))

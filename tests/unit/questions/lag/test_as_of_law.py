@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
-from tests.unit.questions.lag.commits import HISTORY, at, history
-from tests.unit.questions.lag.test_partition_lag import asked
+from analytics.questions.lag.pace import log_ends
+from analytics.questions.lag.table import Lag
+from analytics.replayed.end_offset_samples import SAMPLES
+from tests.unit.questions.lag.asked_lag import Asked, asked
+from tests.unit.questions.lag.commits import at, history
 
 EVENTS = st.lists(
     st.tuples(
@@ -26,9 +26,9 @@ EVENTS = st.lists(
 )
 
 
-def question_at(samples: list[dict[str, Any]], commits: pa.Table, now_ms: int) -> LagQuestion:
+def question_at(samples: list[dict[str, Any]], commits: pl.DataFrame, now_ms: int) -> Asked:
     """Ask at a time: state is what the last commit of each partition left."""
-    in_force = {row["partition"]: row["committed_offset"] for row in commits.to_pylist()}
+    in_force = {row["partition"]: row["committed_offset"] for row in commits.to_dicts()}
     committed = [
         {"topic": "t", "partition": place, "committed_offset": offset}
         for place, offset in in_force.items()
@@ -36,8 +36,8 @@ def question_at(samples: list[dict[str, Any]], commits: pa.Table, now_ms: int) -
     ]
     ends = {row["partition"]: row["log_end_offset"] for row in samples}
     found = asked(committed=committed, ends={("t", place): (0, end) for place, end in ends.items()})
-    sampled = EndOffsetSamples.of(pa.Table.from_pylist(samples, SAMPLES))
-    return replace(found, as_of=at(now_ms), samples=sampled)
+    sampled = log_ends(pa.Table.from_pylist(samples, SAMPLES))
+    return found.of(as_of=at(now_ms), samples=sampled)
 
 
 def found_at(events: list[tuple[int, str, int, int]], until_ms: int) -> Lag:
@@ -56,10 +56,11 @@ def found_at(events: list[tuple[int, str, int, int]], until_ms: int) -> Lag:
                 {"partition": place, "committed_offset": None if what == "delete" else offset}
                 | {"event": what, "effective_timestamp": at(now)}
             )
-    rows = history(commits) if commits else HISTORY.empty_table()
-    return evaluate_lag(question_at(samples, rows, until_ms), [rows])
+    rows = history(commits)
+    return question_at(samples, rows, until_ms).found(rows)
 
 
+@settings(max_examples=30)
 @given(events=EVENTS, cut=st.integers(0, 60))
 def test_what_is_asked_of_a_cut_is_what_was_asked_then(
     events: list[tuple[int, str, int, int]], cut: int
@@ -68,23 +69,22 @@ def test_what_is_asked_of_a_cut_is_what_was_asked_then(
     end_ms = sum(wait for *_, wait in events) + 1
     then, later = found_at(events, then_ms), found_at(events, end_ms)
 
-    limit = pa.scalar(at(then_ms), pa.timestamp("us", "UTC"))
-    begun = later.statuses.filter(pc.less_equal(later.statuses["from_timestamp"], limit))
+    begun = later.statuses.filter(pl.col("from_timestamp") <= at(then_ms))
     names = ("group_id", "topic", "partition", "status", "from_timestamp", "committed_offset")
-    key = [(name, "ascending") for name in ("partition", "from_timestamp")]
+    key = ("partition", "from_timestamp")
     assert (
-        begun.select(names).sort_by(key).to_pylist()
-        == then.statuses.select(names).sort_by(key).to_pylist()
+        begun.select(names).sort(key).to_dicts() == then.statuses.select(names).sort(key).to_dicts()
     )
-    moved = later.moves.filter(pc.less_equal(later.moves["effective_timestamp"], limit))
-    assert moved.to_pylist() == then.moves.to_pylist()
+    moved = later.moves.filter(pl.col("effective_timestamp") <= at(then_ms))
+    assert moved.to_dicts() == then.moves.to_dicts()
 
 
+@settings(max_examples=30)
 @given(events=EVENTS, cut=st.integers(0, 60))
 def test_the_parts_of_every_lag_make_it_up(
     events: list[tuple[int, str, int, int]], cut: int
 ) -> None:
-    for row in found_at(events, sum(wait for *_, wait in events[:cut])).rows.to_pylist():
+    for row in found_at(events, sum(wait for *_, wait in events[:cut])).rows.to_dicts():
         if row["lag"] is None:
             assert row["log_end_offset"] is None
             continue

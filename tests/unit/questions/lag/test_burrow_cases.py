@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.lag.burrow.status import StatusFold, status_history
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.questions.lag.burrow import status_history
+from analytics.questions.lag.movement import in_order
+from analytics.questions.lag.pace import log_ends
+from analytics.replayed.end_offset_samples import SAMPLES
 from schemas.evaluation_rules import BurrowRules, lag_rules
-from tests.unit.questions.lag.commits import commits_of, folded
+from tests.unit.questions.lag.commits import commits_of
 
 CASES = json.loads((Path(__file__).parents[3] / "cases" / "lag" / "burrow.json").read_text())[
     "cases"
@@ -25,7 +27,9 @@ EPOCH_MS = round(EPOCH.timestamp() * 1000)
 FAR_MS = 12 * 365 * 86_400_000
 
 
-def fold_of(case: dict[str, Any]) -> StatusFold:
+def statuses_of(
+    case: dict[str, Any], commits: list[tuple[int, int | None, int, int]]
+) -> list[dict[str, Any]]:
     rules = BurrowRules(
         case.get("intervals", 10), case.get("min_distance", 0), case.get("allowed_lag", 0)
     )
@@ -42,38 +46,27 @@ def fold_of(case: dict[str, Any]) -> StatusFold:
         ],
         schema=SAMPLES,
     )
-    return StatusFold(rules, EndOffsetSamples.of(samples), until_ms=EPOCH_MS + case["now"])
+    keys, rows = in_order(commits_of(commits, EPOCH))
+    return status_history(keys, rows, log_ends(samples), rules, EPOCH_MS + case["now"]).to_dicts()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['name']}")
 def test_burrow_says(case: dict[str, Any]) -> None:
-    commits = commits_of([(0, offset, at, at) for at, offset in case["commits"]], EPOCH)
-    fold = fold_of(case)
-    changes = pa.concat_tables(folded([commits], fold, EPOCH_MS + case["now"])).to_pylist()
+    changes = statuses_of(case, [(0, offset, at, at) for at, offset in case["commits"]])
 
     assert (changes[-1]["status"] if changes else "NOT_EVALUABLE") == case["status"]
 
 
-@pytest.mark.parametrize("is_in_parts", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['name']}")
 def test_a_commit_of_a_time_that_is_not_believed_hides_what_came_after_it(
     case: dict[str, Any],
-    is_in_parts: bool,
 ) -> None:
     """Without it in the window Burrow would be said to see a group that has stopped."""
-
-    def told(commits: list[tuple[int, int | None, int, int]]) -> list[dict[str, Any]]:
-        fold = fold_of(case)
-        parts = [[each] for each in commits] if is_in_parts else [commits]
-        tables = [commits_of(each, EPOCH) for each in parts if each]
-        changes = list(folded(tables, fold, EPOCH_MS + case["now"]))
-        return [dict(each) for each in status_history(changes, fold).to_pylist()]
-
     commits = [(0, offset, at, at) for at, offset in case["commits"]]
-    whole = told(commits)
+    whole = statuses_of(case, commits)
     for place, (partition, offset, at, _) in enumerate(commits):
         ahead = (partition, offset, at, at + FAR_MS)
-        found = told([*commits[:place], ahead, *commits[place + 1 :]])
+        found = statuses_of(case, [*commits[:place], ahead, *commits[place + 1 :]])
         before = max((at for *_, at in commits[:place]), default=-1)
         assert found == [
             each

@@ -8,11 +8,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.lag.burrow.status import StatusFold
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.questions.lag.burrow import status_history
+from analytics.questions.lag.movement import in_order
+from analytics.questions.lag.pace import log_ends
+from analytics.replayed.end_offset_samples import SAMPLES
 from schemas.evaluation_rules import BurrowRules
 from tests.support.reference_burrow import ReferenceBurrow
-from tests.unit.questions.lag.commits import commits_of, folded
+from tests.unit.questions.lag.commits import commits_of
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = round(EPOCH.timestamp() * 1000)
@@ -39,14 +41,12 @@ def at(ms: int) -> datetime:
     intervals=st.integers(2, 5),
     min_distance=st.sampled_from([0, 1]),
     allowed_lag=st.integers(0, 3),
-    cut=st.integers(1, 10),
 )
 def test_every_change_of_status_is_burrows(
     steps: list[tuple[int, str, int, int, int]],
     intervals: int,
     min_distance: int,
     allowed_lag: int,
-    cut: int,
 ) -> None:
     rules = BurrowRules(intervals, min_distance, allowed_lag)
     burrows = [ReferenceBurrow(intervals, min_distance * 1000, allowed_lag) for _ in range(5)]
@@ -75,18 +75,14 @@ def test_every_change_of_status_is_burrows(
         [pa.array(list(each), one.type) for each, one in zip(columns, SAMPLES, strict=True)],
         schema=SAMPLES,
     )
-    fold = StatusFold(rules, EndOffsetSamples.of(table))
-    rows = commits_of(commits, EPOCH)
-    batches = [rows.slice(start, cut) for start in range(0, rows.num_rows, cut)]
-    changes = pa.concat_tables(folded(batches, fold, EPOCH_MS + now)).to_pylist()
-    partitions = fold.keys.named()["partition"].to_pylist()
-    numbers = {partition: number for number, partition in enumerate(partitions)}
+    keys, rows = in_order(commits_of(commits, EPOCH))
+    changes = status_history(keys, rows, log_ends(table), rules, EPOCH_MS + now).to_dicts()
 
     for when, place, status in expected:
         of_key = [
             each
             for each in changes
-            if each["key"] == numbers.get(place) and each["from_timestamp"] <= at(when)
+            if each["partition"] == place and each["from_timestamp"] <= at(when)
         ]
         found = of_key[-1]["status"] if of_key else "NOT_EVALUABLE"
         assert found == status, (when, place)

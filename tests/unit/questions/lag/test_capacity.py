@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,19 +19,7 @@ from analytics.questions.lag.capacity import (
     group_capacity,
     useful_members,
 )
-from analytics.questions.lag.read_partitions import OWNER
-
-TEXT = pa.string()
-ROWS = pa.schema(
-    [
-        *((name, TEXT) for name in ("group_id", "topic", "kind", "trend")),
-        ("owners", pa.list_(OWNER)),
-        ("partition", pa.int32()),
-        ("advanced", pa.int64()),
-        ("commits", pa.int64()),
-        *((name, pa.float64()) for name in ("records_per_second", "lag_per_second")),
-    ]
-)
+from tests.support.contract_rows import rows_of
 
 
 def capacity(*partitions: dict[str, Any], members: int = 2) -> dict[str, Any]:
@@ -48,8 +36,8 @@ def capacity(*partitions: dict[str, Any], members: int = 2) -> dict[str, Any]:
         | each
         for number, each in enumerate(partitions)
     ]
-    there = pa.table({"group_id": pa.array(["g"] * members, TEXT)})
-    (found,) = group_capacity(pa.Table.from_pylist(rows, ROWS), there).to_pylist()
+    there = pl.DataFrame({"group_id": ["g"] * members}, {"group_id": pl.String})
+    (found,) = group_capacity(rows_of("lag", rows), there).to_dicts()
     return dict(found)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analytics.dump.files.data_log_times import SEGMENTS
-from analytics.questions.lag.loss import (
+from analytics.questions.lag.retention import (
     AT_LEAST,
     AT_MOST,
     ESTIMATED,
@@ -22,10 +21,9 @@ from analytics.questions.lag.loss import (
     NO_TIMES,
     NOT_LOCAL,
     UNKNOWN,
-    LogFiles,
     TopicRetention,
-    files_of,
-    loss_of,
+    retention_frame,
+    with_losses,
 )
 from tests.support.reference_retention import Segment, is_there
 
@@ -34,15 +32,60 @@ HOUR = 3_600_000
 DAY = 24 * HOUR
 
 
-def log(*files: tuple[int, int, int], unsure: tuple[int, ...] = ()) -> LogFiles:
+Files = list[tuple[int, int, int | None, bool]]
+"""Of each segment the base offset, the size, the newest record known, and whether it is that."""
+
+
+def log(*files: tuple[int, int, int], unsure: tuple[int, ...] = ()) -> Files:
     """Return files of a base offset, a size, and a newest record so many hours before now."""
-    bases, sizes, ages = zip(*files, strict=True)
-    newest = [NOW - age * HOUR if age >= 0 else -1 for age in ages]
-    sure = [place not in unsure for place in range(len(files))]
-    return LogFiles(np.array(bases), np.array(sizes), np.array(newest), np.array(sure))
+    return [
+        (base, size, NOW - age * HOUR if age >= 0 else None, place not in unsure)
+        for place, (base, size, age) in enumerate(files)
+    ]
 
 
-def found(position: int, of: LogFiles | None, ms: int | None = DAY, size: int | None = None) -> Any:
+def segments_of(files: Files, topic: str = "t") -> pl.DataFrame:
+    names = ("base_offset", "size_bytes", "largest_timestamp", "is_largest")
+    at = pl.Datetime("us", "UTC")
+    types = dict(zip(names, (pl.Int64, pl.Int64, pl.Int64, pl.Boolean), strict=True))
+    return pl.DataFrame(files, types, orient="row").with_columns(
+        pl.lit(topic).alias("topic"),
+        pl.lit(0, pl.Int32).alias("partition"),
+        (pl.col("largest_timestamp") * 1000).cast(at),
+    )
+
+
+@dataclass(frozen=True)
+class Loss:
+    """When a record is deleted, as rows say it."""
+
+    bound: str
+    at_ms: int | None
+    by: str | None
+    basis: str | None
+
+
+def loss_of(
+    position: int, of: Files | None, kept: TopicRetention, now: int, start: int | None = 0
+) -> Loss:
+    row = pl.DataFrame(
+        {
+            "topic": ["t"],
+            "partition": pl.Series([0], dtype=pl.Int32),
+            "committed_offset": [position],
+            "log_start_offset": pl.Series([start], dtype=pl.Int64),
+            "records_to_read": [1],
+        }
+    )
+    retention = retention_frame({"t": kept})
+    rows = with_losses(row, segments_of(of or []), retention, now, is_end=True)
+    bound, in_ms, by, basis = rows.select(
+        "loss_in_bound", "loss_in_ms", "loss_by", "loss_basis"
+    ).row(0)
+    return Loss(bound, None if in_ms is None else now + in_ms, by, basis)
+
+
+def found(position: int, of: Files | None, ms: int | None = DAY, size: int | None = None) -> Any:
     loss = loss_of(position, of, TopicRetention(ms, size, "said"), NOW)
     hours = None if loss.at_ms is None else (loss.at_ms - NOW) / HOUR
     return loss.bound, hours, loss.by
@@ -112,7 +155,7 @@ def test_what_comes_first_counts() -> None:
     ],
 )
 def test_what_is_not_known_is_said(
-    of: LogFiles | None, position: int, kept: TopicRetention, bound: str, basis: str
+    of: Files | None, position: int, kept: TopicRetention, bound: str, basis: str
 ) -> None:
     loss = loss_of(position, of, kept, NOW)
     assert (loss.bound, loss.at_ms, loss.basis) == (bound, None, basis)
@@ -143,13 +186,7 @@ def test_a_broker_that_is_written_no_more_deletes_no_earlier_than_said(
         base += length
     assume(position < base)
     assume(is_there(position, segments, now, ms, None))
-    of = LogFiles(
-        *(
-            np.array([getattr(each, name) for each in segments])
-            for name in ("base", "size", "newest")
-        ),
-        np.ones(len(segments), np.bool_),
-    )
+    of: Files = [(each.base, each.size, each.newest, True) for each in segments]
     loss = loss_of(position, of, TopicRetention(ms, size), now)
     is_due = not is_there(position, segments, now, ms, size)
     gone = next(
@@ -173,15 +210,19 @@ def test_a_broker_that_is_written_no_more_deletes_no_earlier_than_said(
 
 
 def test_files_of_a_log_are_those_of_its_partition_in_order() -> None:
-    rows = [
-        {"topic": topic, "partition": 0, "copy": "b", "base_offset": base}
-        | {"size_bytes": base, "is_largest": True}
-        for topic, base in (("b", 9), ("a", 5), ("b", 0), ("a", 0))
-    ]
-    files = files_of(pa.Table.from_pylist(rows, SEGMENTS))
+    """Whatever lies between them, and whatever order they come in."""
+    mine, other = segments_of(THREE), segments_of(log((0, 9, 0), (7, 9, 0)), "u")
+    mixed = pl.concat([mine[2], other[1], mine[0], other[0], mine[1]])
+    rows = pl.DataFrame(
+        {
+            "topic": ["u", "t"],
+            "partition": pl.Series([0, 0], dtype=pl.Int32),
+            "committed_offset": [3, 50],
+            "log_start_offset": [0, 0],
+            "records_to_read": [1, 1],
+        }
+    )
+    kept = retention_frame({each: TopicRetention(DAY) for each in "tu"})
+    told = with_losses(rows, mixed, kept, NOW, is_end=True)["loss_in_ms"].to_list()
 
-    assert {key: each.bases.tolist() for key, each in files.items()} == {
-        ("a", 0): [0, 5],
-        ("b", 0): [0, 9],
-    }
-    assert files["a", 0].newest_ms.tolist() == [-1, -1]
+    assert told == [24 * HOUR, 14 * HOUR]

@@ -7,37 +7,34 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.lag.commits.commit_keys import CommitKeys
-from analytics.questions.lag.commits.progress import MOVES, ProgressFold
-from analytics.questions.lag.table import HISTORY as READ
+from analytics.contracts import contract_schema
+from analytics.questions.lag.movement import HISTORY as READ
+from analytics.questions.lag.movement import in_order, movement
+from analytics.questions.lag.pace import log_ends
 from analytics.replay.log.log_clocks import LogClock
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.replayed.end_offset_samples import SAMPLES
 from schemas.evaluation_rules import JumpRules, lag_rules
 from tests.support.reference_moves import MOST, Committed, ReferenceMoves
 from tests.unit.questions.lag.commits import EPOCH, HISTORY, at, history
 
 EPOCH_MS = round(EPOCH.timestamp() * 1000)
-NO_SAMPLES = EndOffsetSamples.of(SAMPLES.empty_table())
+NO_SAMPLES = log_ends(SAMPLES.empty_table())
 KEY = ("group_id", "topic", "partition")
 
 
-def folded(
-    rows: pa.Table,
+def moved(
+    rows: pl.DataFrame,
     rules: JumpRules,
-    cut: int = 1000,
     since_ms: int = 0,
     clocks: Mapping[int, LogClock] = MappingProxyType({}),
-) -> ProgressFold:
-    keys = CommitKeys()
-    fold = ProgressFold(keys, rules, NO_SAMPLES, since_ms, clocks)
-    for start in range(0, rows.num_rows, cut):
-        part = rows.slice(start, cut)
-        fold.add(part, keys.numbers_of(part))
-    return fold
+) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """What was seen of each partition, and the table `offset_moves`."""
+    progress, moves = movement(*in_order(rows), NO_SAMPLES, rules, since_ms, clocks)
+    return progress.to_dicts(), moves
 
 
 def test_a_step_back_is_told_with_who_committed_before_and_after() -> None:
@@ -47,7 +44,7 @@ def test_a_step_back_is_told_with_who_committed_before_and_after() -> None:
             {"committed_offset": 15, "epoch": 2, "member_id": "b"},
         ]
     )
-    (move,) = folded(rows, lag_rules().jump).moves().to_pylist()
+    (move,) = moved(rows, lag_rules().jump)[1].to_dicts()
 
     assert (move["kind"], move["previous_offset"], move["committed_offset"]) == ("rewind", 40, 15)
     assert (move["previous_epoch"], move["previous_member_id"], move["previous_at"]) == (
@@ -67,16 +64,10 @@ def test_what_has_a_commit_of_a_clock_that_was_set_or_wrong_is_undated() -> None
             )
         ]
     )
-    rules = lag_rules().jump
 
     def undated(clock: LogClock, home: int = 7) -> list[int]:
-        # However the rows come: what was undated stays so.
-        (one, other) = (
-            [row["partition"] for row in fold.progress().to_pylist() if row["is_undated"]]
-            for fold in (folded(rows, rules, cut, clocks={home: clock}) for cut in (1, 1000))
-        )
-        assert one == other
-        return one
+        progress, _ = moved(rows, lag_rules().jump, clocks={home: clock})
+        return [row["partition"] for row in progress if row["is_undated"]]
 
     assert undated(LogClock(((3, 3),))) == [0, 1]
     assert undated(LogClock(((3, 3),)), home=8) == []
@@ -88,10 +79,9 @@ def test_what_has_a_commit_of_a_clock_that_was_set_or_wrong_is_undated() -> None
 def test_commits_without_a_time_are_counted_and_rates_are_of_those_that_have_one() -> None:
     offsets, times = [90, 40, 60, 65], [None, None, at(1000), at(3000)]
     rows = history([{"committed_offset": each} for each in offsets])
-    place = rows.column_names.index("effective_timestamp")
-    rows = rows.set_column(place, "effective_timestamp", pa.array(times, HISTORY.field(place).type))
-    fold = folded(rows, lag_rules().jump, since_ms=EPOCH_MS)
-    (row,) = fold.progress().to_pylist()
+    kind = rows.schema["effective_timestamp"]
+    rows = rows.with_columns(pl.Series("effective_timestamp", times, kind))
+    (row,), moves = moved(rows, lag_rules().jump, since_ms=EPOCH_MS)
 
     assert (row["commits"], row["rewinds"], row["advanced"]) == (4, 1, 25)
     assert (row["timed_commits"], row["timed_advanced"]) == (2, 5)
@@ -99,16 +89,16 @@ def test_commits_without_a_time_are_counted_and_rates_are_of_those_that_have_one
     assert (row["first_commit_at"], row["last_commit_at"]) == (at(1000), at(3000))
     assert (row["since_at"], row["since_offset"]) == (at(1000), 60)
     # When the step back was is not known.
-    assert fold.moves().num_rows == 0
+    assert moves.is_empty()
 
 
 def test_a_step_far_longer_than_those_before_it_is_a_jump() -> None:
     steps = [0, 100, 200, 300, 400, 500, 600, 700, 100_700, 100_800]
-    fold = folded(history([{"committed_offset": each} for each in steps]), JumpRules(20, 1000, 5))
-    (move,) = fold.moves().to_pylist()
+    commits = history([{"committed_offset": each} for each in steps])
+    (row,), moves = moved(commits, JumpRules(20, 1000, 5))
+    (move,) = moves.to_dicts()
 
     assert (move["kind"], move["advance"], move["effective_timestamp"]) == ("jump", 100_000, at(8))
-    (row,) = fold.progress().to_pylist()
     assert (row["jumps"], row["rewinds"], row["advanced"]) == (1, 0, 100_800)
 
 
@@ -117,8 +107,8 @@ def test_few_records_and_few_steps_before_it_make_no_jump() -> None:
     short = [0, 1, 2, 3, 4, 5, 6, 900]
     early = [0, 1, 2, 3, 4, 50_000]
     for offsets in (short, early):
-        fold = folded(history([{"committed_offset": each} for each in offsets]), rules)
-        assert fold.moves().num_rows == 0
+        commits = history([{"committed_offset": each} for each in offsets])
+        assert moved(commits, rules)[1].is_empty()
 
 
 def test_commits_that_change_nothing_are_counted_and_deletions_are_no_commits() -> None:
@@ -129,7 +119,7 @@ def test_commits_that_change_nothing_are_counted_and_deletions_are_no_commits() 
             {"committed_offset": 9, "event": "transaction_abort"},
         ]
     )
-    (row,) = folded(rows, lag_rules().jump).progress().to_pylist()
+    ((row,), _) = moved(rows, lag_rules().jump)
 
     assert (row["commits"], row["unchanged_commits"], row["last_advance_at"]) == (3, 2, None)
 
@@ -154,19 +144,14 @@ COMMITS = st.lists(
     times=st.integers(1, 4),
     records=st.integers(1, 50),
     after=st.integers(1, 3),
-    cut=st.integers(1, 30),
     since=st.integers(0, 80),
-    is_encoded=st.booleans(),
 )
 def test_every_number_and_every_move_is_that_of_a_slow_look(
     commits: list[dict[str, Any]],
     times: int,
     records: int,
     after: int,
-    cut: int,
     since: int,
-    *,
-    is_encoded: bool,
 ) -> None:
     expected: defaultdict[tuple[str, str, int], ReferenceMoves] = defaultdict(
         lambda: ReferenceMoves(times, records, after)
@@ -174,14 +159,9 @@ def test_every_number_and_every_move_is_that_of_a_slow_look(
     for number, row in enumerate(commits):
         now = Committed(number, row["committed_offset"], row["epoch"], row["member_id"])
         expected[row["group_id"], row["topic"], row["partition"]].commit(now)
-    rows = history(commits)
-    if is_encoded:
-        for name in ("group_id", "topic", "event", "member_id", "origin"):
-            place = rows.column_names.index(name)
-            rows = rows.set_column(place, name, rows[name].dictionary_encode())
-    fold = folded(rows, JumpRules(times, records, after), cut, EPOCH_MS + since)
+    progress, moves = moved(history(commits), JumpRules(times, records, after), EPOCH_MS + since)
 
-    found = {tuple(row[name] for name in KEY): row for row in fold.progress().to_pylist()}
+    found = {tuple(row[name] for name in KEY): row for row in progress}
     assert found.keys() == expected.keys()
     for key, each in expected.items():
         row = found[key]
@@ -189,11 +169,10 @@ def test_every_number_and_every_move_is_that_of_a_slow_look(
             told = at(count) if name.endswith("_at") and count is not None else count
             assert row[name] == told, (key, name)
         assert row["since_offset"] == each.offset_at(since)
-    moves = fold.moves()
-    assert moves.schema == MOVES
+    assert moves.schema == contract_schema("offset_moves")
     names = (*KEY, "kind", "effective_timestamp", "advance")
     before = tuple(f"previous_{name}" for name in ("epoch", "member_id", "at"))
-    told_moves = [tuple(row[name] for name in (*names, *before)) for row in moves.to_pylist()]
+    told_moves = [tuple(row[name] for name in (*names, *before)) for row in moves.to_dicts()]
     assert sorted(told_moves, key=str) == sorted(
         (
             (*key, kind, at(when), step, last.epoch, last.member, at(last.at))

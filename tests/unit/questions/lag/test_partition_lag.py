@@ -6,37 +6,33 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.lag.capacity import group_capacity
-from analytics.questions.lag.first_commits import BELOW_FIRST
-from analytics.questions.lag.lost_unread import NOT_KNOWN, READ_BEFORE, WHOSE
-from analytics.questions.lag.partition_lag import (
+from analytics.questions.lag.offsets import (
+    BELOW_FIRST,
     BETWEEN,
     FROM_START,
     INTERPOLATED,
+    LACKING,
     NO_END,
+    NOT_KNOWN,
     OTHER_LOG,
+    READ_BEFORE,
     REMOVED,
 )
-from analytics.questions.lag.summaries import summed
-from analytics.questions.lag.table import (
-    FORGOTTEN,
-    MAY_BE_FORGOTTEN,
-    UNBELIEVED,
-    Lag,
-    evaluate_lag,
-)
+from analytics.questions.lag.sums import sums_of
+from analytics.questions.lag.table import FORGOTTEN, MAY_BE_FORGOTTEN, UNBELIEVED, Lag
 from schemas.evaluation_rules import lag_rules
 from tests.unit.questions.lag.asked_lag import NOW, asked
 from tests.unit.questions.lag.commits import EPOCH, history
 
 
 def only(found: Lag) -> dict[str, Any]:
-    (row,) = found.rows.to_pylist()
+    (row,) = found.rows.to_dicts()
     return dict(row)
 
 
@@ -45,14 +41,14 @@ def commit(offset: int, **more: Any) -> dict[str, Any]:
 
 
 def test_lag_is_the_end_minus_the_committed_offset() -> None:
-    row = only(evaluate_lag(asked(committed=[commit(7)], ends={("t", 0): (0, 10)}), ()))
+    row = only(asked(committed=[commit(7)], ends={("t", 0): (0, 10)}).found())
 
     assert (row["lag"], row["records_to_read"], row["lost_offsets"]) == (3, 3, 0)
     assert (row["kind"], row["verdict"]) == ("unassigned", "unread")
 
 
 def test_what_retention_deleted_is_told_apart_from_what_is_left_to_read() -> None:
-    row = only(evaluate_lag(asked(committed=[commit(7)], ends={("t", 0): (9, 10)}), ()))
+    row = only(asked(committed=[commit(7)], ends={("t", 0): (9, 10)}).found())
 
     assert (row["lag"], row["records_to_read"], row["lost_offsets"]) == (3, 1, 2)
     assert row["verdict"] == "lost_records"
@@ -62,9 +58,9 @@ def below_start(*offsets: int, why: str | None = None, **more: Any) -> dict[str,
     """Return what is said of a group that committed offsets, the last of them below the start."""
     question = asked(committed=[commit(offsets[-1])], ends={("t", 0): (130, 170)})
     lacking = [] if why is None else [{"group_id": "g", "why": why}]
-    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    question = question.of(lacking=pl.DataFrame(lacking, LACKING))
     commits = [{"committed_offset": each, **more} for each in offsets]
-    return only(evaluate_lag(question, [history(commits)]))
+    return only(question.found(history(commits)))
 
 
 def test_what_was_read_before_a_step_back_is_not_lost() -> None:
@@ -92,11 +88,11 @@ def test_a_higher_commit_for_another_topic_of_that_name_refutes_nothing() -> Non
     question = asked(committed=[commit(100, topic_id="new")], ends={("t", 0): (130, 170)})
     for other in ({"topic_id": "old"}, {"topic_id": None}):
         cause = "topic_recreated" if other["topic_id"] is None else None
-        commits = [
+        commits: list[dict[str, Any]] = [
             {"committed_offset": 160, **other},
             {"committed_offset": 100, "topic_id": "new", "cause": cause},
         ]
-        row = only(evaluate_lag(question, [history(commits)]))
+        row = only(question.found(history(commits)))
         assert (row["verdict"], row["lost_offsets"]) == ("lost_records", 30)
 
 
@@ -110,13 +106,13 @@ def begun(start: int, epoch: int, why: str | None = None) -> dict[str, Any]:
         ends={("t", 0): (0, 50), ("t", 1): (start, 4020)},
     )
     lacking = [] if why is None else [{"group_id": "g", "why": why}]
-    question = replace(question, lacking=pa.Table.from_pylist(lacking, WHOSE))
+    question = question.of(lacking=pl.DataFrame(lacking, LACKING))
     commits = [
         {"committed_offset": 40, "epoch": 1},
         {"committed_offset": 4010, "epoch": epoch, "partition": 1},
         {"committed_offset": 4020, "epoch": epoch, "partition": 1},
     ]
-    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    rows = question.found(history(commits)).rows.to_dicts()
     return next(dict(each) for each in rows if each["partition"] == 1)
 
 
@@ -136,13 +132,13 @@ def test_where_a_group_begins_with_its_topic_only_the_number_tells() -> None:
 
 
 def test_an_offset_beyond_the_end_is_a_negative_lag_and_never_clamped() -> None:
-    row = only(evaluate_lag(asked(committed=[commit(12)], ends={("t", 0): (0, 10)}), ()))
+    row = only(asked(committed=[commit(12)], ends={("t", 0): (0, 10)}).found())
 
     assert (row["lag"], row["offsets_beyond_end"], row["verdict"]) == (-2, 2, "beyond_end")
 
 
 def test_where_the_end_is_not_known_no_offset_is_beyond_it() -> None:
-    row = only(evaluate_lag(asked(committed=[commit(100)], ends={("t", 0): (40, None)}), ()))
+    row = only(asked(committed=[commit(100)], ends={("t", 0): (40, None)}).found())
     assert (row["lag"], row["offsets_beyond_end"]) == (None, None)
     assert row["verdict"] != "beyond_end"
 
@@ -153,13 +149,13 @@ def test_an_offset_of_a_topic_that_was_made_again_has_no_lag() -> None:
         {"topic": "t", "topic_id": "new", "partitions": 1},
     ]
     question = asked(committed=[commit(7, topic_id="old")], topics=topics, ends={("t", 0): (0, 10)})
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["lag"], row["verdict"], row["reason"]) == (None, "other_topic", OTHER_LOG)
 
 
 def test_without_an_end_nothing_is_said_about_lag() -> None:
-    row = only(evaluate_lag(asked(committed=[commit(7)]), ()))
+    row = only(asked(committed=[commit(7)]).found())
 
     assert (row["lag"], row["lost_offsets"], row["time_lag_bound"]) == (None, None, "unknown")
     assert (row["status"], row["reason"], row["verdict"]) == ("NOT_EVALUABLE", NO_END, "idle")
@@ -167,7 +163,7 @@ def test_without_an_end_nothing_is_said_about_lag() -> None:
 
 def test_what_was_never_committed_is_counted_from_the_log_start() -> None:
     question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["lag"], row["committed_offset"], row["reason"]) == (6, None, FROM_START)
     assert (row["kind"], row["member_id"], row["verdict"]) == (
@@ -178,8 +174,8 @@ def test_what_was_never_committed_is_counted_from_the_log_start() -> None:
 
 def test_what_may_have_been_committed_among_lost_records_is_not_called_never_committed() -> None:
     question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
-    tables = replace(question.tables, lost={"g": "a segment is missing"})
-    row = only(evaluate_lag(replace(question, tables=tables), ()))
+    lost = pl.DataFrame({"group_id": ["g"], "why": ["a segment is missing"]})
+    row = only(replace(question, tables=replace(question.tables, lost=lost)).found())
 
     assert (row["lag"], row["records_to_read"], row["verdict"]) == (None, None, "cannot_tell")
     assert (row["complete"], row["reason"]) == (False, "a segment is missing")
@@ -187,7 +183,7 @@ def test_what_may_have_been_committed_among_lost_records_is_not_called_never_com
 
 def test_what_was_committed_and_removed_was_not_never_committed() -> None:
     question = asked(owned=[("g", "t", 0, "m")], subscribed={"m": ["t"]}, ends={("t", 0): (4, 10)})
-    (row,) = evaluate_lag(question, [history([{"committed_offset": 7}])]).rows.to_pylist()
+    (row,) = question.found(history([{"committed_offset": 7}])).rows.to_dicts()
 
     assert (row["lag"], row["commits"], row["reason"]) == (6, 1, REMOVED)
 
@@ -198,7 +194,7 @@ def test_partitions_that_are_subscribed_and_nobodys_are_there_too() -> None:
         subscribed={"m": ["t"]},
         topics=[{"topic": "t", "topic_id": "id", "partitions": 3}],
     )
-    rows = evaluate_lag(question, ()).rows.to_pylist()
+    rows = question.found().rows.to_dicts()
 
     assert sorted((row["partition"], row["member_id"]) for row in rows) == [
         *((0, "m"), (1, None)),
@@ -212,7 +208,7 @@ def test_each_of_many_partitions_has_its_own_owner() -> None:
         owned=[("g", topic, place, member) for (topic, place), member in owner.items()],
         subscribed={f"m{each}": ["t", "u"] for each in range(7)},
     )
-    rows = evaluate_lag(question, ()).rows.to_pylist()
+    rows = question.found().rows.to_dicts()
 
     assert {(row["topic"], row["partition"]): row["member_id"] for row in rows} == owner
 
@@ -224,19 +220,19 @@ def test_a_partition_that_two_members_own_is_one_row_and_has_its_lag_once() -> N
         subscribed={"m": ["t"], "n": ["t"]},
         ends={("t", 0): (0, 10), ("t", 1): (0, 10)},
     )
-    rows = evaluate_lag(question, ()).rows
-    shared, single = sorted(rows.to_pylist(), key=lambda row: row["partition"])
+    rows = question.found().rows
+    shared, single = sorted(rows.to_dicts(), key=lambda row: row["partition"])
 
     m, n = ({"member_id": each, "client_id": f"c-{each}", "client_host": None} for each in "mn")
     assert (shared["owners"], single["owners"]) == ([m, n], [m])
     assert (shared["member_id"], shared["client_id"]) == (None, None)
     assert (single["member_id"], single["client_id"]) == ("m", "c-m")
     assert (shared["kind"], shared["lag"], shared["reason"]) == ("assigned", 3, "2 members own it")
-    sums = {by: summed(rows, by, lag_rules()).to_pylist() for by in ("group", "member")}
+    sums = {by: sums_of(rows, by, lag_rules()).to_dicts() for by in ("group", "member")}
     assert [row["lag"] for row in sums["group"]] == [12]
     # Either of them has it to read.
     assert {row["member_id"]: row["lag"] for row in sums["member"]} == {"m": 12, "n": 3}
-    (capacity,) = group_capacity(rows, question.tables.members).to_pylist()
+    (capacity,) = group_capacity(rows, question.tables.members).to_dicts()
     assert (capacity["partitions"], capacity["members"], capacity["idle_members"]) == (2, 2, 0)
 
 
@@ -253,14 +249,14 @@ def test_a_commit_and_a_sample_of_one_instant_are_one_status() -> None:
             for offset, at in ((10, earlier), (30, NOW))
         ]
     )
-    statuses = evaluate_lag(question, [commits]).statuses.to_pylist()
+    statuses = question.found(commits).statuses.to_dicts()
 
     assert [(row["from_timestamp"], row["status"]) for row in statuses] == [(NOW, "NOT_EVALUABLE")]
 
 
 def test_a_topic_that_the_group_no_longer_subscribes_to_is_stale() -> None:
     question = asked(committed=[commit(7)], subscribed={"m": ["other"]}, ends={("t", 0): (0, 10)})
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["kind"], row["verdict"], row["lag"]) == ("stale", "stale", 3)
 
@@ -270,18 +266,18 @@ def test_a_subscription_that_cannot_be_read_may_be_to_any_topic() -> None:
         committed=[commit(7)], subscribed={"m": ["other"], "n": None}, ends={("t", 0): (0, 10)}
     )
 
-    assert only(evaluate_lag(question, ()))["kind"] == "unassigned"
+    assert only(question.found())["kind"] == "unassigned"
 
 
 def test_an_offset_that_a_lost_record_may_have_changed_cannot_be_told() -> None:
     lost = commit(7, complete=False, missing="records below 12 are missing")
     samples = [("t", 0, EPOCH, 7), ("t", 0, NOW, 10)]
     question = asked(committed=[lost], ends={("t", 0): (0, 10)}, samples=samples)
-    found = evaluate_lag(question, [history([{"committed_offset": 7}])])
+    found = question.found(history([{"committed_offset": 7}]))
 
     assert only(found)["verdict"] == "cannot_tell"
     # Nor can the status that rests on it.
-    (status,) = found.statuses.to_pylist()
+    (status,) = found.statuses.to_dicts()
     assert (status["complete"], status["missing"]) == (False, "records below 12 are missing")
 
 
@@ -292,7 +288,7 @@ def test_stale_lag_is_apart_in_sums_and_unknown_lag_is_counted() -> None:
         subscribed={"m": ["t"]},
         ends={("t", 0): (0, 10), ("gone", 0): (0, 100)},
     )
-    (row,) = summed(evaluate_lag(question, ()).rows, "group", lag_rules()).to_pylist()
+    (row,) = sums_of(question.found().rows, "group", lag_rules()).to_dicts()
 
     assert (row["lag"], row["stale_lag"], row["unknown_lag"], row["partitions"]) == (3, 99, 1, 3)
 
@@ -304,7 +300,7 @@ def minutes_ago(minutes: float) -> datetime:
 def test_time_lag_is_interpolated_between_samples_of_the_end() -> None:
     samples = [("t", 0, minutes_ago(20), 0), ("t", 0, minutes_ago(10), 100)]
     question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=samples)
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["time_lag_ms"], row["time_lag_bound"]) == (15 * 60_000, "exact")
 
@@ -312,7 +308,7 @@ def test_time_lag_is_interpolated_between_samples_of_the_end() -> None:
 def test_before_the_first_sample_time_lag_is_a_bound() -> None:
     samples = [("t", 0, minutes_ago(20), 60), ("t", 0, minutes_ago(10), 100)]
     question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=samples)
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["time_lag_ms"], row["time_lag_bound"]) == (20 * 60_000, "at_least")
 
@@ -321,7 +317,7 @@ def test_the_end_now_tells_no_time_lag() -> None:
     question = asked(
         committed=[commit(50)], ends={("t", 0): (0, 100)}, samples=[("t", 0, NOW, 100)]
     )
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["time_lag_ms"], row["time_lag_bound"]) == (None, "unknown")
 
@@ -330,20 +326,20 @@ def test_what_producers_clocks_say_of_unread_records_is_a_bound() -> None:
     # The record at 60 is ten minutes old, one after it an hour: an older one may be left, too.
     written = [("t", 0, minutes_ago(10), 61), ("t", 0, minutes_ago(60), 81)]
     question = asked(committed=[commit(50)], ends={("t", 0): (0, 100)}, written=written)
-    row = only(evaluate_lag(question, ()))
+    row = only(question.found())
 
     assert (row["time_lag_ms"], row["time_lag_bound"]) == (60 * 60_000, "at_least")
     question = asked(committed=[commit(90)], ends={("t", 0): (0, 100)}, written=written)
-    assert only(evaluate_lag(question, ()))["time_lag_bound"] == "unknown"
+    assert only(question.found())["time_lag_bound"] == "unknown"
 
 
 def between(committed: int) -> dict[str, Any]:
     """Return the lag where the log ended between 100 and 199, and on the line at 149."""
     question = asked(committed=[commit(committed)], ends={("t", 0): (None, 149)})
-    ends = question.ends.append_column("log_end_bound", pa.array(["interpolated"]))
-    for name, number in (("log_end_least", 100), ("log_end_most", 199)):
-        ends = ends.append_column(name, pa.array([number]))
-    return only(evaluate_lag(replace(question, ends=ends), ()))
+    ends = question.question.ends.with_columns(
+        log_end_bound=pl.lit("interpolated"), log_end_least=pl.lit(100), log_end_most=pl.lit(199)
+    )
+    return only(question.of(ends=ends).found())
 
 
 def test_an_interpolated_end_tells_a_lag_only_where_it_cannot_be_none() -> None:
@@ -357,11 +353,12 @@ def test_an_interpolated_end_tells_a_lag_only_where_it_cannot_be_none() -> None:
 
 
 def test_no_lag_is_no_time_lag() -> None:
-    row = only(evaluate_lag(asked(committed=[commit(10)], ends={("t", 0): (0, 10)}), ()))
+    row = only(asked(committed=[commit(10)], ends={("t", 0): (0, 10)}).found())
 
     assert (row["time_lag_ms"], row["time_lag_bound"], row["verdict"]) == (0, "exact", "caught_up")
 
 
+@settings(max_examples=30)
 @given(
     offset=st.integers(0, 50),
     start=st.integers(0, 50),
@@ -369,7 +366,7 @@ def test_no_lag_is_no_time_lag() -> None:
 )
 def test_lost_and_readable_and_beyond_make_up_the_lag(offset: int, start: int, length: int) -> None:
     end = start + length
-    row = only(evaluate_lag(asked(committed=[commit(offset)], ends={("t", 0): (start, end)}), ()))
+    row = only(asked(committed=[commit(offset)], ends={("t", 0): (start, end)}).found())
 
     assert row["lag"] == end - offset
     parts = row["offsets_below_start"] + row["records_to_read"] - row["offsets_beyond_end"]
@@ -386,7 +383,7 @@ def burrows(*ages_s: int) -> list[str | None]:
         for place, each in enumerate(at)
     ]
     question = asked(committed=committed, ends={("t", place): (0, 10) for place in range(len(at))})
-    rows = evaluate_lag(question, [history(commits)]).rows.to_pylist()
+    rows = question.found(history(commits)).rows.to_dicts()
     assert {each["status"] for each in rows} == {"NOT_EVALUABLE"}
     return [each["reason"] for each in sorted(rows, key=lambda each: each["partition"])]
 
@@ -419,6 +416,6 @@ def test_rates_are_of_commits_between_which_none_is_lost(gap_at: int | None, is_
         {**each, "effective_timestamp": time, "complete": place != gap_at}
         for place, (each, time) in enumerate(zip(events, times, strict=True))
     ]
-    row = only(evaluate_lag(asked(committed=[commit(60)]), [history(commits)]))
+    row = only(asked(committed=[commit(60)]).found(history(commits)))
     assert (row["records_per_second"] is not None) == is_told
     assert (row["commits_per_second"] is not None) == is_told

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pyarrow as pa
 
-from analytics.questions.lag.stable_lag import HELD_BACK, STABLE, held_back, stable_lags
+from analytics.questions.lag.data_logs import STABLE
+from analytics.questions.lag.offsets import HELD_BACK, WHY_HELD_BACK, with_stable_lags
 
 ROWS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("log_end_offset", pa.int64())]
@@ -22,8 +24,8 @@ def lags(*rows: tuple[int, int | None, int | None]) -> list[tuple[int | None, in
     stable = pa.Table.from_pylist(
         [dict(zip(STABLE.names, each, strict=True)) for each in ends], STABLE
     )
-    found = stable_lags(told, stable)
-    columns = (found[name].to_pylist() for name in ("last_stable_offset", "lag_read_committed"))
+    found = with_stable_lags(pl.DataFrame(told), pl.DataFrame(stable))
+    columns = (found[name].to_list() for name in ("last_stable_offset", "lag_read_committed"))
     return list(zip(*columns, strict=True))
 
 
@@ -40,5 +42,7 @@ def test_of_another_end_and_where_nothing_is_known_nothing_is_told() -> None:
 
 
 def test_a_group_that_has_nothing_but_an_open_transaction_before_it_may_be_held_back() -> None:
-    told = pa.table({"lag": [40, 40, 0, None, 40], "lag_read_committed": [0, 10, 0, None, None]})
-    assert held_back(told).to_pylist() == [HELD_BACK, None, None, None, None]
+    told = pl.DataFrame(
+        {"lag": [40, 40, 0, None, 40], "lag_read_committed": [0, 10, 0, None, None]}
+    )
+    assert told.select(WHY_HELD_BACK).to_series().to_list() == [HELD_BACK, None, None, None, None]

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.lag.time_lag import AT_LEAST, EXACT, UNKNOWN, time_lags
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.questions.lag.pace import AT_LEAST, EXACT, UNKNOWN, log_ends, with_time_lags
+from analytics.replayed.end_offset_samples import SAMPLES
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = round(EPOCH.timestamp() * 1000)
 Told = tuple[int, int, int]  # partition, milliseconds, end
 
 
-def sampled(told: list[Told]) -> EndOffsetSamples:
+def sampled(told: list[Told]) -> pl.DataFrame:
     rows = [
         {"topic": "t", "partition": place, "log_end_offset": end}
         | {"timestamp": EPOCH + timedelta(milliseconds=at)}
         for place, at, end in told
     ]
-    return EndOffsetSamples.of(pa.Table.from_pylist(rows, SAMPLES))
+    return log_ends(pa.Table.from_pylist(rows, SAMPLES))
 
 
 def slow(
@@ -63,7 +64,7 @@ POINTS = st.lists(
 def test_every_age_and_bound_is_that_of_a_slow_look(
     samples: list[Told], written: list[Told], rows: list[Told], now: int
 ) -> None:
-    question = pa.table(
+    question = pl.DataFrame(
         {
             "topic": pa.array(["t"] * len(rows), pa.string()),
             "partition": pa.array([place for place, _, _ in rows], pa.int32()),
@@ -71,7 +72,7 @@ def test_every_age_and_bound_is_that_of_a_slow_look(
             "lag": pa.array([lag for _, _, lag in rows], pa.int64()),
         }
     )
-    found = time_lags(question, sampled(samples), sampled(written), EPOCH_MS + now).to_pylist()
+    found = with_time_lags(question, sampled(samples), sampled(written), EPOCH_MS + now).to_dicts()
 
     for (place, offset, lag), row in zip(rows, found, strict=True):
         own, at_all = (
@@ -82,7 +83,7 @@ def test_every_age_and_bound_is_that_of_a_slow_look(
 
 
 def test_what_is_not_known_has_no_age() -> None:
-    rows = pa.table(
+    rows = pl.DataFrame(
         {
             "topic": ["t", "t"],
             "partition": pa.array([0, 0], pa.int32()),
@@ -90,5 +91,5 @@ def test_what_is_not_known_has_no_age() -> None:
             "lag": pa.array([4, None], pa.int64()),
         }
     )
-    found = time_lags(rows, sampled([(0, 0, 0), (0, 9, 9)]), sampled([]), EPOCH_MS + 9)
-    assert found["time_lag_bound"].to_pylist() == [UNKNOWN, UNKNOWN]
+    found = with_time_lags(rows, sampled([(0, 0, 0), (0, 9, 9)]), sampled([]), EPOCH_MS + 9)
+    assert found["time_lag_bound"].to_list() == [UNKNOWN, UNKNOWN]

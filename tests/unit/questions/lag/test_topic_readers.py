@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
-from analytics.questions.lag.read_partitions import OWNER, GroupTables
-from analytics.questions.lag.summaries import with_readers
-from analytics.questions.lag.topic_readers import topic_readers, unread_topics
+from analytics.questions.lag.partitions import GroupTables, inputs_of
+from analytics.questions.lag.sums import topic_readers, unread_topics, with_readers
+from tests.support.contract_rows import rows_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TEXT, TIME = pa.string(), pa.timestamp("us", "UTC")
 
 
-def rows(schema: dict[str, pa.DataType], *values: tuple[Any, ...]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [dict(zip(schema, each, strict=True)) for each in values], pa.schema(list(schema.items()))
-    )
+def rows(schema: dict[str, pa.DataType], *values: tuple[Any, ...]) -> pl.DataFrame:
+    told = [dict(zip(schema, each, strict=True)) for each in values]
+    return pl.DataFrame(pa.Table.from_pylist(told, pa.schema(list(schema.items()))))
 
 
 TABLES = GroupTables(
@@ -38,31 +38,33 @@ TABLES = GroupTables(
         *(("classic", "orders", "current"), ("new", "matched", "current")),
         ("new", "promised", "target"),
     ),
-    committed=pa.table({}),
-    topics=rows(
-        {"topic": TEXT, "deleted_at": TIME},
-        *((each, None) for each in ("orders", "quiet", "jobs", "__consumer_offsets")),
-        ("gone", NOON),
-    ),
-    inputs={"flow": {"0": ["words", "repartitioned"]}},
+    committed=pl.DataFrame(),
+    inputs=inputs_of({"flow": {"0": ["words", "repartitioned"]}}),
 )
-LAG = rows(
-    {
-        **dict.fromkeys(("topic", "group_id", "kind"), TEXT),
-        "owners": pa.list_(OWNER),
-        "last_commit_at": TIME,
-    },
-    ("orders", "classic", "assigned", [{"member_id": "m"}], NOON),
-    ("orders", "plain", "unassigned", None, NOON),
-    ("old", "classic", "stale", None, None),
-    ("awaited", "classic", "never_committed", None, None),
-    ("words", "flow", "assigned", [{"member_id": "s"}], None),
+TOPICS = rows(
+    {"topic": TEXT, "deleted_at": TIME},
+    *((each, None) for each in ("orders", "quiet", "jobs", "__consumer_offsets")),
+    ("gone", NOON),
+)
+_LAG_NAMES = ("topic", "group_id", "kind", "owners", "last_commit_at")
+LAG = rows_of(
+    "lag",
+    [
+        dict(zip(_LAG_NAMES, each, strict=True))
+        for each in (
+            ("orders", "classic", "assigned", [{"member_id": "m"}], NOON),
+            ("orders", "plain", "unassigned", None, NOON),
+            ("old", "classic", "stale", None, None),
+            ("awaited", "classic", "never_committed", None, None),
+            ("words", "flow", "assigned", [{"member_id": "s"}], None),
+        )
+    ],
 )
 SHARES = rows({"group_id": TEXT, "topic": TEXT}, ("sharing", "jobs"), ("sharing", "shared"))
 
 
 def test_the_surest_sign_of_each_reader_is_told() -> None:
-    found = topic_readers(LAG, TABLES, SHARES).to_pylist()
+    found = topic_readers(LAG, TABLES, SHARES).to_dicts()
 
     assert {(each["topic"], each["group_id"]): each["how"] for each in found} == {
         ("awaited", "classic"): "subscribes",
@@ -81,17 +83,17 @@ def test_the_surest_sign_of_each_reader_is_told() -> None:
 
 
 def test_topics_that_nobody_reads_are_those_that_are_there_and_not_internal() -> None:
-    assert unread_topics(TABLES.topics, topic_readers(LAG, TABLES, SHARES)) == ["quiet"]
+    assert unread_topics(TOPICS, topic_readers(LAG, TABLES, SHARES)) == ["quiet"]
 
 
 def test_sums_by_topic_name_who_reads_now_and_who_did() -> None:
-    sums = pa.table({"topic": ["orders"], "groups": [2], "lag": [7]})
+    sums = pl.DataFrame({"topic": ["orders"], "groups": [2], "lag": [7]})
     readers = topic_readers(LAG, TABLES, SHARES)
-    found = with_readers(sums, readers, ["quiet"], is_whole=True).to_pylist()
+    found = with_readers(sums, readers, ["quiet"], is_whole=True).to_dicts()
 
     of_topic = {each["topic"]: each for each in found}
     orders, quiet = of_topic["orders"], of_topic["quiet"]
     assert (orders["readers"], orders["once_readers"]) == (["classic"], ["plain"])
     assert (quiet["readers"], quiet["groups"], quiet["lag"]) == ([], 0, None)
     assert of_topic["jobs"]["readers"] == ["sharing"]
-    assert with_readers(sums, readers, ["quiet"], is_whole=False).num_rows == 1
+    assert with_readers(sums, readers, ["quiet"], is_whole=False).height == 1

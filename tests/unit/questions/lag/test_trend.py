@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.lag.trend import trends
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.questions.lag.pace import log_ends, with_ends, with_trends
+from analytics.replayed.end_offset_samples import SAMPLES
 from schemas.evaluation_rules import lag_rules
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -59,9 +60,9 @@ def told(sampled: list[dict[str, Any]], **row: Any) -> dict[str, Any]:
         "since_offset": 1000,
         **row,
     }
-    ends = EndOffsetSamples.of(pa.Table.from_pylist(sampled, SAMPLES))
-    rows = pa.Table.from_pylist([given_row], ROWS)
-    (found,) = trends(rows, ends, NOW_MS, lag_rules()).to_pylist()
+    ends = log_ends(pa.Table.from_pylist(sampled, SAMPLES))
+    rows = pl.DataFrame(pa.Table.from_pylist([given_row], ROWS))
+    (found,) = with_trends(rows, ends, NOW_MS, lag_rules()).to_dicts()
     return dict(found)
 
 
@@ -182,14 +183,17 @@ def test_ends_between_samples_are_those_of_a_slow_search(
     sampled: list[tuple[int, int, int]], asked: list[tuple[int, int]]
 ) -> None:
     rows = [row for place, at, end in sampled for row in samples((-at, end), partition=place)]
-    ends = EndOffsetSamples.of(pa.Table.from_pylist(rows, SAMPLES))
-    question = pa.Table.from_pylist(
-        [{"topic": "t", "partition": place} for place, _ in asked], ROWS.remove(2)
+    ends = log_ends(pa.Table.from_pylist(rows, SAMPLES))
+    question = pl.DataFrame(
+        {
+            "topic": ["t"] * len(asked),
+            "partition": pl.Series([place for place, _ in asked], dtype=pl.Int32),
+            "since_at": pl.Series([ago(-at) for _, at in asked], dtype=pl.Datetime("us", "UTC")),
+        }
     )
-    times = pa.array([NOW_MS + at * 60_000 for _, at in asked], pa.float64()).to_numpy()
-    found = ends.ends_at(question, times)
+    found = with_ends(question, ends)["end_then"]
 
-    for (place, at), end in zip(asked, found.tolist(), strict=True):
+    for (place, at), end in zip(asked, found.to_list(), strict=True):
         known = sorted((when, value) for number, when, value in sampled if number == place)
         before = [each for each in known if each[0] <= at]
         after = [each for each in known if each[0] > at]
@@ -199,4 +203,4 @@ def test_ends_between_samples_are_those_of_a_slow_search(
             (begun, low), (ended, high) = before[-1], after[0]
             assert end == pytest.approx(low + (high - low) * (at - begun) / (ended - begun))
         else:
-            assert end != end, "nothing tells"  # noqa: PLR0124 - not a number
+            assert end is None, "nothing tells"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from analytics.questions.lag.verdicts import loss_is_unknown, verdicts
+from analytics.questions.lag.table import LOSS_IS_UNKNOWN, verdict
 from schemas.evaluation_rules import lag_rules
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -36,10 +37,10 @@ UNKNOWN_START = {"log_start_offset": None, "lost_offsets": None, "offsets_below_
 
 
 def told(**more: Any) -> tuple[str, bool]:
-    rows = pa.Table.from_pylist([OWNED | more], SCHEMA)
-    (verdict,) = verdicts(rows, lag_rules(), NOW).to_pylist()
-    (is_unknown,) = loss_is_unknown(rows).to_pylist()
-    return verdict, is_unknown
+    rows = pl.DataFrame(pa.Table.from_pylist([OWNED | more], SCHEMA))
+    word = verdict(lag_rules(), NOW)
+    found: tuple[str, bool] = rows.select(word, LOSS_IS_UNKNOWN.alias("is_unknown")).row(0)
+    return found
 
 
 def test_commits_without_progress_are_several() -> None:

@@ -1,1 +1,0 @@
-"""Burrow's verdicts on partitions, by the commits that it would remember."""

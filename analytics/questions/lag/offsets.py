@@ -1,0 +1,248 @@
+"""The lag of each partition, and what that one number hides.
+
+Kafka's tools print end - committed, whatever lies between: records that retention has deleted
+meanwhile, an offset beyond the end, an offset that was committed for another topic of that name.
+Here each is a number of its own, and nothing is clamped:
+
+    lag = offsets_below_start + records_to_read - offsets_beyond_end
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from analytics.questions.lag.partitions import NEVER_COMMITTED
+
+NO_END: Final = "where the log ends at that instant is not known"
+FROM_START: Final = "never committed: counted from the log start"
+BELOW_ZERO: Final = "an offset below 0 was committed, which is none: counted from the log start"
+REMOVED: Final = "its offset was removed: counted from the log start"
+NO_START: Final = "never committed, and where the log starts is not known"
+NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
+BETWEEN: Final = "whether anything was left to read: the log ended, by its time index, between"
+INTERPOLATED: Final = "the end is interpolated: by the log's time index it was between"
+OTHER_LOG: Final = "committed for another topic of that name: the offset belongs to another log"
+BELOW_FIRST: Final = (
+    "of offsets {} to {} at most it never committed any, though it read the topic: not read, or "
+    "not known"
+)
+READ_BEFORE: Final = (
+    "{} had been committed before: nothing unread was deleted; a reader goes on where "
+    "auto.offset.reset says"
+)
+NOT_KNOWN: Final = "whether what was deleted had been read is not known: "
+A_GAP: Final = "commits before this one are missing"
+HELD_BACK: Final = (
+    "a transaction is open from where it has committed on: who reads committed records only is "
+    "given nothing"
+)
+
+STABLE: Final = {
+    "topic": pl.String,
+    "partition": pl.Int32,
+    "log_end_offset": pl.Int64,
+    "last_stable_offset": pl.Int64,
+}
+"""Where logs end for readers of committed records, of one copy a partition."""
+LACKING: Final = {"group_id": pl.String, "why": pl.String}
+"""Groups whose earlier commits may be missing, and why."""
+
+_PLACE: Final = ["topic", "partition"]
+_STABLE: Final = "last_stable_offset"
+
+
+def partition_lag(rows: pl.DataFrame, ends: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Add where logs start and end, and the lag.
+
+    Args:
+        rows: As `read_partitions` returns them.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant, and where
+            that is interpolated `log_end_bound`, `log_end_least`, `log_end_most`.
+        topics: The table `topics`: `topic`, `topic_id`, `deleted_at`.
+
+    Returns:
+        The rows with `log_start_offset`, `log_end_offset`; `lag` (Kafka's number; of a partition
+        that was never committed what its log holds; below zero only where the commit is beyond the
+        end); `offsets_below_start`, `records_to_read`, `offsets_beyond_end`; `is_other_log`; and
+        `reason`, why a number is null or counted otherwise.
+    """
+    rows = rows.join(_bounded(ends), _PLACE, "left", maintain_order="left")
+    rows = _with_other_logs(rows, topics)
+    is_untold = ~pl.col("complete").fill_null(value=True)
+    is_never = (pl.col("kind") == NEVER_COMMITTED) & ~is_untold
+    rows = rows.with_columns(
+        pl.when(~is_untold).then("committed_offset").alias("committed_offset"),
+        is_untold.alias("is_untold"),
+        is_never.alias("is_never"),
+    )
+    start, end = pl.col("log_start_offset"), pl.col("log_end_offset")
+    committed = pl.col("committed_offset")
+    is_unsure = committed.is_between("log_end_least", "log_end_most").fill_null(value=False)
+    position = pl.when("is_never").then(start).otherwise(committed)
+    rows = rows.with_columns(
+        is_unsure.alias("is_unsure"),
+        pl.when(~(pl.col("is_other_log") | is_unsure)).then(position).alias("position"),
+    )
+    position = pl.col("position")
+    begun = pl.when(position.is_not_null()).then(pl.max_horizontal(position, start))
+    until = pl.when(end.is_not_null()).then(pl.max_horizontal(end, start))
+    is_open = start.is_null() & (end > begun)
+    rows = rows.with_columns(
+        (end - position).alias("lag"),
+        (start - position).clip(0).alias("offsets_below_start"),
+        pl.when(~is_open).then((end - begun).clip(0)).alias("records_to_read"),
+        (position - until).clip(0).alias("offsets_beyond_end"),
+        _WHY.alias("reason"),
+    )
+    return rows.drop("is_untold", "is_never", "is_unsure", "position")
+
+
+def _bounded(ends: pl.DataFrame) -> pl.DataFrame:
+    """Return ends with how sure they are; those that say nothing of it are what they say."""
+    if "log_end_bound" in ends.columns:
+        return ends
+    bound = pl.when(pl.col("log_end_offset").is_not_null()).then(pl.lit("exact"))
+    number = pl.lit(None, pl.Int64)
+    return ends.with_columns(
+        bound.alias("log_end_bound"), number.alias("log_end_least"), number.alias("log_end_most")
+    )
+
+
+def _with_other_logs(rows: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Add whether an offset was committed for an id that the topic of that name has no more.
+
+    (KIP-516). False where either id is not known, or several are.
+    """
+    there = topics.filter(pl.col("deleted_at").is_null() & pl.col("topic_id").is_not_null())
+    ids = there.group_by("topic").agg(
+        pl.col("topic_id").max().alias("id_now"), pl.col("topic_id").n_unique().alias("ids")
+    )
+    rows = rows.join(ids.filter(pl.col("ids") == 1), "topic", "left", maintain_order="left")
+    is_other = (pl.col("topic_id") != pl.col("id_now")).fill_null(value=False)
+    return rows.with_columns(is_other.alias("is_other_log")).drop("id_now", "ids")
+
+
+_BOUNDS: Final = pl.format("{} and {}", "log_end_least", "log_end_most")
+_WHY: Final = (
+    pl.when("is_untold")
+    .then(pl.coalesce("missing", pl.lit(NOT_TOLD)))
+    .when("is_other_log")
+    .then(pl.lit(OTHER_LOG))
+    .when("is_unsure")
+    .then(pl.format(BETWEEN + " {}", _BOUNDS))
+    .when(pl.col("log_end_offset").is_null())
+    .then(pl.lit(NO_END))
+    .when(pl.col("is_never") & pl.col("log_start_offset").is_null())
+    .then(pl.lit(NO_START))
+    .when(pl.col("is_never") & pl.col("commit_timestamp").is_not_null())
+    .then(pl.lit(BELOW_ZERO))
+    .when("is_never")
+    .then(pl.lit(FROM_START))
+    .when(pl.col("log_end_least").is_not_null())
+    .then(pl.format(INTERPOLATED + " {}", _BOUNDS))
+)
+
+
+def with_first_commits(
+    rows: pl.DataFrame, progress: pl.DataFrame, lacking: pl.DataFrame
+) -> pl.DataFrame:
+    """Add `offsets_below_first`, and say so where a group had committed to the topic before.
+
+    A group that reads a topic already and begins a new partition of it at the end (KIP-1327) passes
+    over what was written before its members learned of it. No commit tells whether that was read.
+
+    Args:
+        rows: `group_id`, `topic`, `log_start_offset`, `first_committed`, `first_epoch`,
+            `has_gaps`, `is_other_log`, `reason`.
+        progress: `group_id`, `topic`, `first_epoch` of all partitions that were ever committed,
+            those included whose offsets were removed since.
+        lacking: Of `LACKING`: of these groups earlier commits may be missing.
+    """
+    topic = ["group_id", "topic"]
+    begun = progress.group_by(topic).agg(pl.col("first_epoch").min().alias("begun"))
+    rows = rows.join(begun, topic, "left", maintain_order="left")
+    rows = _with_lacking(rows, lacking)
+    is_gap = pl.col("has_gaps").fill_null(value=True)
+    may_lack = pl.col("why").is_not_null() | is_gap | pl.col("is_other_log")
+    below = (pl.col("first_committed") - pl.col("log_start_offset")).clip(0)
+    rows = rows.with_columns(pl.when(~may_lack).then(below).alias("offsets_below_first"))
+    is_later = pl.col("first_epoch") > pl.col("begun")
+    last = pl.col("first_committed") - 1
+    return rows.with_columns(
+        pl.when(is_later & (pl.col("offsets_below_first") > 0))
+        .then(pl.format(BELOW_FIRST, "log_start_offset", last))
+        .otherwise("reason")
+        .alias("reason")
+    ).drop("begun", "why")
+
+
+def with_lost_unread(rows: pl.DataFrame, lacking: pl.DataFrame) -> pl.DataFrame:
+    """Add `lost_offsets`, records that were deleted and never read, and say where that is unsure.
+
+    A committed offset below the log start says that a consumer would read there, not that nobody
+    ever did: one that went back had been further. So records count as lost only from the highest
+    commit for the same topic on, and only where no earlier commit can be missing.
+
+    Args:
+        rows: `group_id`, `committed_offset`, `log_start_offset`, `offsets_below_start`, `reason`;
+            `highest_committed` for the same topic, null where none was; `has_gaps`, whether earlier
+            commits of the partition are missing.
+        lacking: Of `LACKING`.
+    """
+    below = pl.col("offsets_below_start")
+    reached = pl.max_horizontal("committed_offset", "highest_committed")
+    unread = (pl.col("log_start_offset") - reached).fill_null(below).clip(0)
+    gap = pl.when(pl.col("has_gaps").fill_null(value=False)).then(pl.lit(A_GAP))
+    rows = _with_lacking(rows, lacking).with_columns(
+        pl.when(below.is_not_null()).then(pl.min_horizontal(unread, below)).alias("lost_offsets"),
+        pl.coalesce("why", gap).alias("why"),
+    )
+    is_lost = pl.col("lost_offsets") > 0
+    is_unsure = (is_lost & pl.col("why").is_not_null()).fill_null(value=False)
+    return rows.with_columns(
+        pl.when(~is_unsure).then("lost_offsets").alias("lost_offsets"),
+        pl.when(is_unsure)
+        .then(pl.format(NOT_KNOWN + "{}", "why"))
+        .when((below > 0) & ~is_lost)
+        .then(pl.format(READ_BEFORE, reached))
+        .otherwise("reason")
+        .alias("reason"),
+    ).drop("why")
+
+
+def _with_lacking(rows: pl.DataFrame, lacking: pl.DataFrame) -> pl.DataFrame:
+    once = lacking.select(*LACKING).unique("group_id", keep="first", maintain_order=True)
+    return rows.join(once, "group_id", "left", maintain_order="left")
+
+
+def with_stable_lags(rows: pl.DataFrame, stable: pl.DataFrame) -> pl.DataFrame:
+    """Add where each row's log ends for readers of committed records, and their lag.
+
+    Kafka's tools count to the log's end whoever reads. A group with
+    `isolation.level=read_committed` is given nothing behind the first record of an open
+    transaction; which groups are, nothing in a dump says, so both numbers are told.
+
+    Args:
+        rows: `topic`, `partition`, `log_end_offset`, `lag`.
+        stable: `STABLE`. It says nothing of a log that ends elsewhere: the end was then taken at
+            another time, or from another copy.
+
+    Returns:
+        `last_stable_offset`, `lag_read_committed`: the lag without what lies behind that offset,
+        below zero where the group has committed beyond it; null where that or the lag is not known.
+    """
+    told = stable.select(*_PLACE, pl.col("log_end_offset").alias("stable_end"), _STABLE)
+    rows = rows.join(told, _PLACE, "left", maintain_order="left")
+    is_same = pl.col("stable_end") == pl.col("log_end_offset")
+    rows = rows.with_columns(pl.when(is_same).then(_STABLE).alias(_STABLE))
+    behind = pl.col("log_end_offset") - pl.col(_STABLE)
+    rows = rows.with_columns((pl.col("lag") - behind).alias("lag_read_committed"))
+    return rows.drop("stable_end")
+
+
+WHY_HELD_BACK: Final = pl.when((pl.col("lag") > 0) & (pl.col("lag_read_committed") <= 0)).then(
+    pl.lit(HELD_BACK)
+)
+"""Why a group that reads committed records only has nothing to read, where that is so."""
