@@ -17,14 +17,13 @@ from analytics.questions.data_quality.question import (
     QualitySettings,
     team_suites,
 )
-from analytics.questions.data_quality.question import NAME as QUALITY
 from analytics.questions.findings.changes import with_changes
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
 from analytics.questions.findings.judged_tables import judged_tables
 from analytics.questions.findings.kept_tables import kept_tables
 from analytics.questions.registry import audited_questions
-from analytics.questions.timeline.question import TIMELINE, TimelineSettings
+from analytics.questions.timeline.question import TIMELINE, VERDICTS, TimelineSettings
 from analytics.redaction.documents import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
@@ -128,14 +127,14 @@ class _Audited:
 
     Attributes:
         state: The workspace.
-        tables: What rules are applied to.
+        answers: What rules are applied to beside what the workspace holds, by name.
         failed: By question why it could not be asked.
         is_open: Whether a question was not answered, or not wholly.
         redactor: What took the names out; None where they are there.
     """
 
     state: Replayed
-    tables: Mapping[str, pa.Table]
+    answers: Mapping[str, pa.Table]
     failed: Mapping[str, str]
     is_open: bool
     redactor: Redactor | None = None
@@ -155,13 +154,12 @@ def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> It
         failed, is_open = _ask(console, wanted, state, own)
         state = replace(state, manifest=space.manifest())
         timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=wanted.end_offsets))
-        verdicts = timeline.tables["offset_verdicts"]
+        verdicts = timeline.tables[VERDICTS]
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
         settings = QualitySettings(wanted.expectations, with_examples=wanted.redact is None)
         quality = DATA_QUALITY.ask(state, settings)
-        tables = {**judged_tables(state, verdicts), **quality.tables}
-        yield _Audited(state, tables, failed, is_open)
+        yield _Audited(state, {VERDICTS: verdicts, **quality.tables}, failed, is_open)
 
 
 def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ...]) -> _Audited:
@@ -173,7 +171,7 @@ def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ..
         replace(
             state, tables=StoredTables(space), source=space, manifest=manifest, given=(WITHHELD,)
         ),
-        {name: redactor.table(name, rows) for name, rows in asked.tables.items()},
+        {name: redactor.table(name, rows) for name, rows in asked.answers.items()},
         {name: redactor.text.replaced(why) for name, why in asked.failed.items()},
         asked.is_open,
         redactor,
@@ -190,15 +188,16 @@ def _answered(
 ) -> tuple[Text, int]:
     """Apply the rules, keep and write what they find, and tell others."""
     state = asked.state
-    left, accepted = found = findings_of(state, asked.tables, asked_of, SAYS, asked.redactor)
+    judged = {**judged_tables(state), **asked.answers}
+    left, accepted = found = findings_of(state, judged, asked_of, SAYS, asked.redactor)
     # A finding that somebody waits for is not hidden by what cannot be told of something else.
     code = state.exit_code or (FOUND if as_severe(left, wanted.fail_on).num_rows else DONE)
     code = code or (CANNOT_TELL if asked.is_open else DONE)
     said = {**state.response_metadata, "could_not_be_asked": asked.failed}
     summary = summary_of(left, accepted, said, code, wanted.fail_on)
     kept = {
-        **kept_tables(state, asked.tables, found, before),
-        QUALITY: asked.tables[QUALITY],
+        **kept_tables(state, judged.keys(), found, before),
+        **asked.answers,
     }
     keep_evaluations(Workspace(wanted.out), kept, state)
     folder = Path(wanted.out)

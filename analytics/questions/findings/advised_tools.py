@@ -14,7 +14,10 @@ from schemas.group_tools import command_for_type, tool_of
 GROUPS: Final = "groups"
 """The table that has the types of groups."""
 
-_GROUP, _TYPE = "group_id", "group_type"
+OF_GROUP: Final = ("group_id", "group_type")
+"""The columns by which a row tells the type of its group."""
+
+_GROUP, _TYPE = OF_GROUP
 
 
 def group_types(rule: FindingRule, rows: pa.Table, known: KnownRecords | None) -> dict[str, str]:
@@ -22,8 +25,8 @@ def group_types(rule: FindingRule, rows: pa.Table, known: KnownRecords | None) -
 
     Args:
         rule: Where none of its commands is of the tool for a group, nothing is read.
-        rows: Those it is about, with all columns of its table. Their own type counts where a
-            group is not there any more.
+        rows: Those it is about, with `OF_GROUP` as far as its table has them. Their own type counts
+            where a group is not there any more.
         known: Reads the table `groups`.
     """
     if not rule.names_tool_of_group():

@@ -27,6 +27,20 @@ _KEY: Final = "group_id"
 _MARKED: Final = {"lag": "verdict", "share_backlog": "status"}
 """Tables of partitions that may not be told, with the column that says so where all is there."""
 
+_MARKS: Final = ("complete", "missing")
+READ: Final[Mapping[str, Sequence[str]]] = {
+    "groups": (_KEY, "group_type", "state", "member_count", *_MARKS),
+    "lag": (
+        *(_KEY, "topic", "partition", "lag", "status", "reason", "kind", "lost_offsets"),
+        *("verdict", "commits", "time_lag_ms", "last_commit_at", *_MARKS),
+    ),
+    "share_backlog": tuple(each.name for each in table("share_backlog").columns),
+    "offset_expiration": (_KEY, "expires_at"),
+    "assignment_balance": (_KEY, "score"),
+    "group_churn": (_KEY, "per_hour"),
+}
+"""What is read of other tables."""
+
 Tables = Mapping[str, pa.Table]
 
 
@@ -34,8 +48,7 @@ def audited_groups(tables: Tables) -> pa.Table:
     """Return the table `audited_groups`.
 
     Args:
-        tables: `groups`, `lag`, `share_backlog`, `offset_expiration`, `assignment_balance`,
-            `group_churn` and `findings`, each where there is one.
+        tables: Those of `READ` and `findings`, each where there is one.
     """
     parts = [
         _groups(tables["groups"]),

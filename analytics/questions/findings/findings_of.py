@@ -13,6 +13,7 @@ from analytics.questions.findings.advised_tools import GROUPS
 from analytics.questions.findings.configured_rules import configured_rules, suppressions_of
 from analytics.questions.findings.evidence import KnownRecords
 from analytics.questions.findings.found import findings, in_order
+from analytics.questions.findings.judged_tables import JudgedTables
 from analytics.questions.findings.suppressions import suppressed
 from analytics.replayed.answered_instant import instant_of
 from schemas.finding_records import record_sources
@@ -41,7 +42,7 @@ class Found(NamedTuple):
 
 def findings_of(
     state: ReplayedWorkspace,
-    tables: Mapping[str, pa.Table],
+    tables: JudgedTables,
     asked_of: Mapping[str, str],
     says: Says,
     redactor: Redactor | None = None,

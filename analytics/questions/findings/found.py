@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.findings.advised_tools import group_types, with_tool
+from analytics.questions.findings.advised_tools import OF_GROUP, group_types, with_tool
 from analytics.questions.findings.conditions import rows_of
 from analytics.questions.findings.evidence import KnownRecords, record_of, with_records
+from analytics.questions.findings.judged_tables import JudgedTables, StoredRows
 from analytics.questions.findings.restore_commands import RestoreCommand, restore_commands
 from analytics.questions.findings.wording import Said, Says, worded, worded_command
 from schemas.finding_rules import SEVERITIES, FindingRule
@@ -52,7 +53,7 @@ Row = Mapping[str, Any]
 
 def findings(
     rules: Iterable[FindingRule],
-    tables: Mapping[str, pa.Table],
+    tables: JudgedTables,
     as_of: datetime,
     says: Says,
     asked_of: Mapping[str, str],
@@ -73,11 +74,15 @@ def findings(
     Returns:
         `FINDINGS`, the most severe first.
     """
+    by_table: dict[str, list[FindingRule]] = {}
+    for rule in rules:
+        if rule.is_on and rule.table in tables:
+            by_table.setdefault(rule.table, []).append(rule)
     found = [
         row
-        for rule in rules
-        if rule.is_on and rule.table in tables
-        for row in _of_rule(rule, tables[rule.table], as_of, says, asked_of, known)
+        for name, its in by_table.items()
+        for rule, chosen in zip(its, _chosen(its, tables[name], as_of), strict=True)
+        for row in _of_rule(rule, chosen, says, asked_of, known)
     ]
     return in_order(pa.Table.from_pylist(found, schema=FINDINGS))
 
@@ -90,15 +95,30 @@ def in_order(found: pa.Table) -> pa.Table:
     return found.append_column("rank", rank).sort_by(order).drop_columns(["rank"])
 
 
+def _chosen(
+    rules: Sequence[FindingRule], table: pa.Table | StoredRows, as_of: datetime
+) -> list[pa.Table]:
+    """Return for each of the rules about a table the rows that it is about: few of a great many."""
+    there = table.column_names
+    columns = {*rules[0].columns(), *OF_GROUP}.union(*(rule.columns() for rule in rules))
+    wanted = [name for name in there if name in columns]
+    pieces = iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+    chosen: list[list[pa.Table]] = [[] for _ in rules]
+    for piece in pieces:
+        for rule, rows in zip(rules, chosen, strict=True):
+            found = rows_of(rule, piece, as_of)
+            if found.num_rows or not rows:
+                rows.append(found)
+    return [pa.concat_tables(rows) for rows in chosen]
+
+
 def _of_rule(
     rule: FindingRule,
-    table: pa.Table,
-    as_of: datetime,
+    chosen: pa.Table,
     says: Says,
     asked_of: Mapping[str, str],
     known: KnownRecords | None,
 ) -> Iterator[dict[str, Any]]:
-    chosen = rows_of(rule, table, as_of)
     types = group_types(rule, chosen, known)
     rows = with_records(rule, chosen.select(sorted(rule.columns())), known).to_pylist()
     commands = {} if rule.restore is None else restore_commands(rule.restore, rows)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.questions.findings.configured_rules import configured_rules
-from schemas import tables
+from schemas import table, tables
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from analytics.tables.stored_tables import StoredTables
 
+EVERY: Final = pc.scalar(value=True)
 _LOGS = pa.schema(
     [
         ("topic", pa.string()),
@@ -27,22 +31,53 @@ _LOGS = pa.schema(
 _ABSENT = pa.schema([("topic", pa.string()), ("partitions", pa.int64())])
 
 
-def judged_tables(state: ReplayedWorkspace, verdicts: pa.Table) -> dict[str, pa.Table]:
+@dataclass(frozen=True)
+class StoredRows:
+    """A table of a workspace, of any size: rules are about few of its rows.
+
+    Attributes:
+        tables: Where it is.
+        name: Its name.
+    """
+
+    tables: StoredTables
+    name: str
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns of its contract."""
+        return [each.name for each in table(self.name).columns]
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield its rows, some at a time; at least once.
+
+        Raises:
+            WorkspaceError: The table cannot be read.
+        """
+        yield self.tables.read(self.name, columns, ~EVERY)
+        yield from self.tables.pieces(self.name, columns, EVERY)
+
+
+JudgedTables = Mapping[str, pa.Table | StoredRows]
+"""Tables that rules are applied to, by name."""
+
+
+def judged_tables(state: ReplayedWorkspace) -> dict[str, pa.Table | StoredRows]:
     """Return the tables that rules read, those of a workspace and what its manifest says.
 
     Args:
         state: A workspace in which all questions were answered.
-        verdicts: The table `offset_verdicts` of the same instant.
     """
     rules = configured_rules(state.settings.given.findings)
     wanted = {rule.table for rule in rules if rule.is_on}
     stored = state.tables
     found = {
-        name: stored.read(name) for name in sorted(wanted & tables().keys()) if stored.has(name)
+        name: StoredRows(stored, name)
+        for name in sorted(wanted & tables().keys())
+        if stored.has(name)
     }
     return {
         **found,
-        "offset_verdicts": verdicts,
         "log_partitions": pa.Table.from_pylist(list(_logs(state.manifest)), schema=_LOGS),
         "absent_partitions": pa.Table.from_pylist(list(_absent(state.manifest)), schema=_ABSENT),
     }

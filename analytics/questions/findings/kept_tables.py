@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from analytics.contracts import table_of
 from analytics.questions.findings.applied_rules import applied_rules
-from analytics.questions.findings.audited_groups import audited_groups, group_counts
+from analytics.questions.findings.audited_groups import READ, audited_groups, group_counts
 from analytics.questions.findings.changes import with_changes
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.findings_of import Found
@@ -17,33 +17,31 @@ from analytics.questions.findings.findings_of import Found
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-_OF_GROUPS: Final = (
-    *("groups", "lag", "share_backlog", "offset_expiration"),
-    *("assignment_balance", "group_churn"),
-)
-
 
 def kept_tables(
-    state: ReplayedWorkspace, tables: Mapping[str, pa.Table], found: Found, before: pa.Table | None
+    state: ReplayedWorkspace, judged: Collection[str], found: Found, before: pa.Table | None
 ) -> dict[str, pa.Table]:
     """Return the tables that are kept, with the findings.
 
     Args:
         state: The workspace in which all questions were answered.
-        tables: What rules were applied to.
+        judged: The tables that rules were applied to.
         found: What they found, and what was accepted.
         before: The findings of an earlier audit.
     """
     left, accepted = found
     rules = configured_rules(state.settings.given.findings)
-    known = {name: state.tables.read(name) for name in _OF_GROUPS if state.tables.has(name)}
+    known = {
+        name: state.tables.read(name, columns)
+        for name, columns in READ.items()
+        if state.tables.has(name)
+    }
     groups = audited_groups({**known, "findings": left})
     return {
         "findings": left,
         "audited_groups": groups,
         "audited_group_counts": group_counts(groups),
-        "applied_rules": applied_rules(rules, left, {*tables, "suppressions"}),
-        "offset_verdicts": tables["offset_verdicts"],
+        "applied_rules": applied_rules(rules, left, {*judged, "suppressions"}),
         "suppressions": table_of(
             "suppressions", [{"entry": n, **row} for n, row in enumerate(accepted.to_pylist(), 1)]
         ),

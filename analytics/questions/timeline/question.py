@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
+VERDICTS: Final = "offset_verdicts"
 NOT_WHOLE: Final = "not_whole"
 """The figure that says which history compaction or deletion took; None where all of it is there."""
 
@@ -105,7 +106,7 @@ def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
     compacted = compacted_history(state)
     happened = table_of("offset_verdicts", rows)
     return Answer(
-        {"offset_verdicts": happened, "group_events": events},
+        {VERDICTS: happened, "group_events": events},
         groups,
         warnings=warnings,
         summary={"compacted": compacted},
