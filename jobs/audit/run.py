@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from analytics.questions.question import Question
     from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
@@ -244,17 +245,27 @@ def _ask(
     for question in audited_questions():
         console.say(f"audit: {question.name}")
         try:
-            answer = question.ask(state, question.settings_from(given))
+            is_open |= _keep_answer(quiet, question, given, state)
         except CannotTellError as error:
             failed[question.name] = str(error)
             console.error(f"{question.name}: {error}")
             continue
-        report_answer(quiet, answer)
-        keep_evaluations(space, answer.tables_to_keep, state)
-        is_open |= answer_exit_code(state, answer) == CANNOT_TELL
         # A later question may rest on this one.
         state = replace(state, manifest=space.manifest())
     return failed, is_open or bool(failed)
+
+
+def _keep_answer(
+    console: Console, question: Question[Any, Any], given: Mapping[str, Any], state: Replayed
+) -> bool:
+    """Answer a question into the workspace; return whether it cannot be told wholly.
+
+    The answer is let go before the next question is asked: each may be large.
+    """
+    answer = question.ask(state, question.settings_from(given))
+    report_answer(console, answer)
+    keep_evaluations(state.tables.workspace, answer.tables_to_keep, state)
+    return answer_exit_code(state, answer) == CANNOT_TELL
 
 
 def _metrics(state: Replayed, found: pa.Table, code: int) -> str:
