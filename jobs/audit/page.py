@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analytics.errors import CannotTellError, WorkspaceError
 from analytics.tables.stored_tables import StoredTables
@@ -13,7 +14,10 @@ from analytics.workspace import SUMMARY, Workspace
 from reports.page.build import OF_GROUPS, TABLES, page_of
 from reports.page.model import Page
 from reports.page.sections.groups import worst_groups
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import HeldTables, WorkspaceTables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
 
@@ -44,11 +48,33 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     stored = StoredTables(space)
     if not stored.has(*_NEEDED):
         raise _not_audited(location)
-    tables = {name: stored.read(name) for name in TABLES if stored.has(name)}
-    read = WorkspaceTables(tables, manifest, summary)
+    read = WorkspaceTables(_Stored(stored), manifest, summary)
     shown = worst_groups(read)["group_id"]
     more = {name: stored.read_groups(name, shown) for name in OF_GROUPS if stored.has(name)}
-    return page_of(WorkspaceTables({**tables, **more}, manifest, summary))
+    return page_of(replace(read, tables=_Stored(stored, HeldTables(more))))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The tables of a page, read where they are asked for.
+
+    Attributes:
+        stored: Where they are.
+        held: Those that were read already.
+    """
+
+    stored: StoredTables
+    held: HeldTables = field(default_factory=HeldTables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.held or (name in TABLES and self.stored.has(str(name)))
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Return columns of a table, as far as it has them."""
+        if name in self.held:
+            return self.held.read(name, columns)
+        there = self.stored.schema(name).names
+        return self.stored.read(name, [each for each in columns if each in there])
 
 
 def audit_summary(location: str) -> Mapping[str, Any]:

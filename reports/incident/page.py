@@ -17,7 +17,7 @@ from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
 from reports.page.sections.head import copies_of, coverage_of
 from reports.page.sections.story_charts import charts_of
 from reports.page.texts import LONGEST_SENTENCE, harmless, moment, name_cut
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from reports.quantities import count
 
 MOST_GROUPS: Final = 100
@@ -170,7 +170,7 @@ def incident_page(
         manifest: Of the workspace.
         said: Of the answer: `as_of`, `input`, `kafka_version`, `exit_code`.
     """
-    read = WorkspaceTables(history, manifest, {"could_not_be_asked": {}, **said})
+    read = WorkspaceTables(HeldTables(history), manifest, {"could_not_be_asked": {}, **said})
     shown = incident.groups[:MOST_GROUPS]
     return IncidentPage(
         title=f"Incident of {moment(incident.around)}",

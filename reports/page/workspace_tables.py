@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import table
+
+
+class Tables(Protocol):
+    """Tables by name, read where they are asked for: some have a row for each committed offset."""
+
+    def __contains__(self, name: object, /) -> bool:
+        """Return whether a table is there."""
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Return columns of a table that is there."""
+
+
+class HeldTables(dict[str, pa.Table]):
+    """Tables in memory."""
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Return columns of a table."""
+        return self[name].select([each for each in columns if each in self[name].column_names])
 
 
 @dataclass(frozen=True)
@@ -22,7 +40,7 @@ class WorkspaceTables:
         summary: What `summary.json` says.
     """
 
-    tables: Mapping[str, pa.Table]
+    tables: Tables
     manifest: Mapping[str, Any]
     summary: Mapping[str, Any]
 
@@ -30,11 +48,17 @@ class WorkspaceTables:
         """Return whether a table is there."""
         return name in self.tables
 
-    def rows(self, name: str) -> pa.Table:
-        """Return a table; one that is not there has no rows."""
+    def rows(self, name: str, columns: Sequence[str] = ()) -> pa.Table:
+        """Return a table; one that is not there has no rows.
+
+        Args:
+            name: Which one.
+            columns: Those that are looked at; none is all of them.
+        """
+        names = columns or [each.name for each in table(name).columns]
         if name in self.tables:
-            return self.tables[name]
-        return pa.schema([(each.name, pa.null()) for each in table(name).columns]).empty_table()
+            return self.tables.read(name, names)
+        return pa.schema([(each, pa.null()) for each in names]).empty_table()
 
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of one group."""

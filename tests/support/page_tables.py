@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
 from analytics.questions.findings.found import FINDINGS
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from schemas import table
 
 AT = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
@@ -153,4 +153,4 @@ def workspace(
         "exit_reason": "nothing as severe as --fail-on was found",
     }
     named = {**made, "audited_groups": audited, "audited_group_counts": group_counts(audited)}
-    return WorkspaceTables(named, manifest, summary)
+    return WorkspaceTables(HeldTables(named), manifest, summary)

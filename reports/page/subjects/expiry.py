@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from reports.charts.expiry_calendar import expiry_calendar
 from reports.charts.retention_matrix import retention_matrix
+from reports.page import doubts
 from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
@@ -43,7 +44,7 @@ def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("offset_expiration"):
         return None
-    rows = read.rows("offset_expiration")
+    rows = read.rows("offset_expiration", [*(each.name for each in _COLUMNS), *doubts.COLUMNS])
     soon = rows.sort_by([("expires_at", "ascending")])
     what_if = read.rows("retention_what_if")
     is_safe = bool(what_if.num_rows) and set(what_if["verdict"].to_pylist()) <= _FINE
@@ -75,8 +76,31 @@ def _together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [named[place] for place in order]
 
 
+def _of_first_groups(rows: pa.Table, losses: pa.ChunkedArray | None = None) -> pa.Table:
+    """Return the rows of the groups that are drawn, in their order.
+
+    There may be millions of rows: of those of other groups nothing is turned into Python.
+
+    Args:
+        rows: Those of a group that come first say where it stands, as `_together` has it.
+        losses: Of each row: groups that lose more go before all others.
+    """
+    if losses is None:
+        losses = pa.chunked_array([pa.repeat(0, rows.num_rows)], pa.int64())
+    ranked = pa.table({"group_id": rows["group_id"], "loss": losses})
+    ranked = ranked.take(pc.sort_indices(ranked, [("loss", "descending")]))
+    ranked = ranked.group_by("group_id", use_threads=False).aggregate([("loss", "max")])
+    known = [{**row, "named": row["group_id"]} for row in ranked.to_pylist()]
+    together = sorted(_together(known), key=lambda row: -row["loss_max"])
+    shown = list(dict.fromkeys(row["group_id"] for row in together))[:_MOST_GROUPS]
+    wanted = [row["named"] for row in together if row["group_id"] in shown]
+    return rows.filter(pc.is_in(rows["group_id"], pa.array(wanted, pa.string())))
+
+
 def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
-    timed = soon.filter(pc.is_valid(soon["expires_at"]))
+    timed = _of_first_groups(soon.filter(pc.is_valid(soon["expires_at"])))
+    timed = timed.select(["group_id", "expires_at", "status"])
+    timed = timed.group_by(timed.column_names, use_threads=False).aggregate([])
     known = _together(dicts(timed, "group_id", "expires_at", "status"))
     groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
     named = labels(groups)
@@ -105,7 +129,9 @@ def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
 
 def _matrix(what_if: pa.Table) -> tuple[Figure, ...]:
     wanted = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
-    known = _together(dicts(what_if, *wanted)) if what_if.num_rows else []
+    lost = (pc.fill_null(what_if[name], 0) for name in ("lost_now", "lost_once"))
+    losses = pc.add(*lost) if what_if.num_rows else None
+    known = _together(dicts(_of_first_groups(what_if, losses), *wanted)) if what_if.num_rows else []
     known.sort(key=lambda row: -((row["lost_now"] or 0) + (row["lost_once"] or 0)))
     groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
     named = labels(groups)

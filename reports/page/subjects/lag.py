@@ -39,7 +39,7 @@ def lag(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("lag"):
         return None
-    rows = read.rows("lag")
+    rows = read.rows("lag", [*(each.name for each in _COLUMNS), "kind", "complete", "missing"])
     return Subject(
         anchor="lag",
         title="Lag",
