@@ -6,6 +6,7 @@ goes with it.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -44,18 +45,20 @@ class Laying:
     buckets: Sequence[Bucket]
     place: str
 
-    def run(self, number: int) -> None:
-        """Lay out the files of one task."""
+    def run(self, number: int) -> str:
+        """Lay out the files of one task; return what the names of this attempt's files end with."""
+        attempt = uuid.uuid4().hex
         for index, each in enumerate(self.tasks[number]):
             topic = _topic_of(each.table)
             bucket = _bucket_of(each.table, topic, self.buckets)
-            with BucketFiles(self.place, each.table, f"{number}-{index}") as files:
+            with BucketFiles(self.place, each.table, f"{number}-{index}-{attempt}") as files:
                 for rows in self.cut.reader.batches(each):
                     placed = polars_rows(rows.select(_PLACE)).with_row_index(_ROW)
                     kept = self.cut.kept(each.table, placed.filter(pl.col("topic") == topic))
                     is_whole = kept.height == rows.num_rows
                     counting = rows if is_whole else rows.take(kept[_ROW].to_arrow())
                     files.add_rows(counting, kept.select(bucket).to_series().to_numpy())
+        return attempt
 
 
 def laying(cut: Cut, buckets: Sequence[Bucket], place: str) -> Laying:

@@ -57,6 +57,7 @@ class Passing:
         cut: What is read.
         buckets: All records, in parts that fit into memory.
         records: The folder in which they are laid out.
+        attempts: What names of the files there end with that count.
         staging: Where tasks write.
     """
 
@@ -65,12 +66,15 @@ class Passing:
     cut: Cut
     buckets: Sequence[Bucket]
     records: str
+    attempts: frozenset[str]
     staging: str
 
     def run(self, number: int) -> Report:
         """Make what the pass makes of one bucket."""
         here = of_bucket(
-            self.cut, self.buckets[number], partial(rows_of_bucket, self.records, number)
+            self.cut,
+            self.buckets[number],
+            partial(rows_of_bucket, self.records, number, attempts=self.attempts),
         )
         here |= resolve(self.work.of_buckets, {**self.made, **here})
         parts: list[Part] = []
@@ -113,12 +117,12 @@ def replay_in_tasks(
     """
     records = f"{staging}/records"
     lays_out = laying(cut, buckets, records)
-    run(_put(staging, lays_out), len(lays_out.tasks))
+    attempts = frozenset[str](run(_put(staging, lays_out), len(lays_out.tasks)))
     made = Made({**given, WHOLE: cut.whole()})
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
-            work = Passing(each, _needed(each, made), cut, buckets, records, staging)
+            work = Passing(each, _needed(each, made), cut, buckets, records, attempts, staging)
             found: list[Report] = run(_put(staging, work), len(buckets))
             reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
@@ -145,7 +149,7 @@ def on_spark(spark: SparkSession) -> Run:
     return run
 
 
-def run_task(place: str, number: int) -> Report | None:
+def run_task(place: str, number: int) -> Report | str:
     """Do one number of what was put into a place: `Laying` or `Passing`."""
     work: Laying | Passing = _get(place)
     return work.run(number)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,8 @@ from analytics.workspace import open_location
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_ENDS: Final = ".arrow"
+
 
 class BucketFiles(ExitStack):
     """Files that stay open while rows of a table come, one for each bucket.
@@ -25,7 +27,7 @@ class BucketFiles(ExitStack):
 
     def __init__(self, place: str, table: str, name: str = "rows") -> None:
         super().__init__()
-        self._path = f"{place}/%d/{table}", f"{name}.arrow"
+        self._path = f"{place}/%d/{table}", f"{name}{_ENDS}"
         self._open: dict[int, ipc.RecordBatchFileWriter] = {}
 
     def add(self, rows: pl.DataFrame, bucket: pl.Expr) -> None:
@@ -57,11 +59,23 @@ class BucketFiles(ExitStack):
         self._open[bucket].write_table(rows)
 
 
-def rows_of_bucket(place: str, bucket: int, table: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a table in a bucket, by the file that they are in."""
+def rows_of_bucket(
+    place: str, bucket: int, table: str, attempts: Collection[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table in a bucket, by the file that they are in.
+
+    Args:
+        place: The folder of all buckets.
+        bucket: Its number.
+        table: The table.
+        attempts: What names of files end with that count: those of tasks that came to their end.
+            Others were tried twice, or at the same time on two machines. None counts all.
+    """
     filesystem, root = open_location(place)
     folder = fs.FileSelector(f"{root}/{bucket}/{table}", allow_not_found=True)
     for path in sorted(each.path for each in filesystem.get_file_info(folder)):
+        if attempts is not None and path.removesuffix(_ENDS).rpartition("-")[2] not in attempts:
+            continue
         with filesystem.open_input_file(path) as source:
             # Polars takes in many small batches twice as fast as Arrow does.
             yield pl.read_ipc(source.read())

@@ -69,6 +69,24 @@ def test_a_group_is_whole_in_its_bucket(reader: RecordReader, tmp_path: Path) ->
     assert set(seen.values()) == {1}
 
 
+def test_what_a_task_laid_out_that_was_tried_again_counts_once(
+    reader: RecordReader, tmp_path: Path
+) -> None:
+    into = buckets_of(reader, 100)
+    work = laying(Cut(reader, END), into, str(tmp_path))
+    for number in range(len(work.tasks)):
+        work.run(number)
+    attempts = [work.run(number) for number in range(len(work.tasks))]
+    found = Counter(
+        place
+        for number in range(len(into))
+        for rows in rows_of_bucket(str(tmp_path), number, "offset_commit", attempts)
+        for place in rows.select("partition", "offset").iter_rows()
+    )
+    assert set(found.values()) == {1}
+    assert found.total() == reader.table("offset_commit").height
+
+
 def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:
     """Lay all records out; return into how many buckets."""
     into = buckets_of(reader, most)

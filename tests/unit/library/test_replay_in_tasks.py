@@ -12,7 +12,7 @@ import pytest
 from analytics.dump.inspection.archived_losses import with_archived_losses
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.replay_tables import replay_here, sorted_rows
-from analytics.engine.replay_tasks import replay_in_tasks, run_task
+from analytics.engine.replay_tasks import Run, replay_in_tasks, run_task
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines
@@ -39,9 +39,16 @@ def _one_by_one(place: str, count: int) -> list[Any]:
     return [run_task(place, number) for number in reversed(range(count))]
 
 
-@pytest.mark.parametrize("time_ms", [None, BEFORE_THE_ELECTION])
+def _tried_twice(place: str, count: int) -> list[Any]:
+    """As Spark does where a worker is slow, or lost: one of the attempts counts."""
+    return [[run_task(place, number) for _ in range(2)][number % 2] for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "run"), [(None, _tried_twice), (BEFORE_THE_ELECTION, _one_by_one)]
+)
 def test_buckets_tell_what_all_records_at_once_tell(
-    decoded: Workspace, tmp_path: Path, time_ms: int | None
+    decoded: Workspace, tmp_path: Path, time_ms: int | None, run: Run
 ) -> None:
     manifest = with_archived_losses(decoded.manifest(), is_whole=False)
     instant = AsOf({}, time_ms)
@@ -62,7 +69,7 @@ def test_buckets_tell_what_all_records_at_once_tell(
     laid = buckets_of(reader, FEW)
     assert any(bucket.parts > 1 for bucket in laid)
     parts = replay_in_tasks(
-        _one_by_one,
+        run,
         work.steps,
         replay_given(replay_rules("4.3"), coverage, beside, timeless_partitions(reader)),
         cut,
@@ -72,8 +79,8 @@ def test_buckets_tell_what_all_records_at_once_tell(
     )
     for part in parts:
         name = part.table.rpartition("/")[2]
-        rows = polars_rows(pq.read_table(part.path, partitioning=None))
-        in_parts.setdefault(name, []).append(rows)
+        written = polars_rows(pq.read_table(part.path, partitioning=None))
+        in_parts.setdefault(name, []).append(written)
     assert len(at_once) > 15
     for name, rows in at_once.items():
         expected, found = _in_order(rows, name), _in_order(in_parts.get(name, []), name)
