@@ -29,11 +29,11 @@ _OTHER_ENCODINGS: Final = {
 """By the mark that such a file begins with, the longer marks first."""
 
 
-def bad(where: str, field: str, value: object, wanted: str) -> InputNotRecognizedError:
+def bad(where: str, field: str, value: object, looked_for: str) -> InputNotRecognizedError:
     """Return the error that names a file, a field, what is there and what was looked for."""
     text = "a number of very many digits" if _is_huge(value) else repr(value)
     shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-    return InputNotRecognizedError(f"{where}: {field} is {shown}; looked for {wanted}")
+    return InputNotRecognizedError(f"{where}: {field} is {shown}; looked for {looked_for}")
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = pa.schema([("number", pa.int64()), ("report", pa.binary())])
 _AS_SPARK: Final = "number long, report binary"
-Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
-def run_tasks(spark: SparkSession, count: int, run: Callable[[int], Given]) -> list[Given]:
+def run_tasks(spark: SparkSession, count: int, run: Callable[[int], Result]) -> list[Result]:
     """Run a function for each number below `count`, each in a task of its own.
 
     Args:

@@ -12,14 +12,14 @@ from analytics.questions.findings.findings_of import as_severe, findings_of, inp
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.console import print_text
-from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.options.fail_on import NEVER
 from jobs.workspaces.replayed import replayed
 from reports.quantities import count, duration, size_of
 
 
-class Shown(NamedTuple):
+class PrintedAnswer(NamedTuple):
     """What is printed.
 
     Attributes:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat
     from reports.row_formats import Text
 
-    Show = Callable[[Replayed, Answer, OutputFormat, Mapping[str, Any]], Shown]
+    Show = Callable[[Replayed, Answer, OutputFormat, Mapping[str, Any]], PrintedAnswer]
     """Takes the answer, its format and what JSON has beside the tables."""
 
 S = TypeVar("S")
@@ -121,7 +121,7 @@ def answer_exit_code(state: Replayed, answer: Answer) -> int:
     return groups_exit_code(answer.groups)
 
 
-SAYS: Final = {"bytes": size_of, "duration": duration}
+PHRASING: Final = {"bytes": size_of, "duration": duration}
 """How findings say bytes and durations."""
 
 
@@ -136,10 +136,10 @@ def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -
     if state.fail_on == NEVER:
         return DONE
     # Only messages are printed here, no suggestions.
-    findings = findings_of(state, tables, input_words(state.given, {}), SAYS).findings
+    findings = findings_of(state, tables, input_words(state.inputs, {}), PHRASING).findings
     severe = as_severe(findings, state.fail_on)
     for message in severe["message"].to_pylist():
         console.error(message)
     if severe.num_rows:
         console.error(f"--fail-on {state.fail_on}: {count(severe.num_rows, 'finding')}")
-    return FOUND if severe.num_rows else DONE
+    return SEVERE_FINDING if severe.num_rows else DONE

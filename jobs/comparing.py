@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from analytics.errors import CannotTellError, InputUnreadableError
 from analytics.questions.describe.compared import asked_names, existing_topics, why_not_described
 from analytics.questions.describe.description import described_groups
-from jobs.asking import Shown
+from jobs.asking import PrintedAnswer
 from jobs.cli.exit_codes import DIFFERENT, DONE
 from reports.describe.against import (
     Comparison,
@@ -39,7 +39,7 @@ def shown_against(
     answer: Answer,
     output_format: str,
     lag: pa.Table | None = None,
-) -> Shown:
+) -> PrintedAnswer:
     """Return the answer to a question as a comparison with a saved output.
 
     Args:
@@ -56,7 +56,7 @@ def shown_against(
         InputUnreadableError: As `compare_saved`.
     """
     assert answer.groups is not None
-    described = described_groups(state, answer.groups.found, end_offsets)
+    described = described_groups(state, answer.groups.rows, end_offsets)
     for each in described.warnings:
         console.warn(each)
     source = Source(**vars(described.description))
@@ -71,7 +71,7 @@ def shown_comparison(
     answer: Answer,
     output_format: str,
     lag: pa.Table | None = None,
-) -> Shown:
+) -> PrintedAnswer:
     """Return a comparison of a saved output with groups that are described already.
 
     Raises:
@@ -82,7 +82,7 @@ def shown_comparison(
     result = compare_saved(path, source, state, console, lag)
     metadata = {**state.response_metadata, "cannot_tell": list(answer.groups.cannot_tell)}
     text = render_comparison(result, output_format, metadata)
-    return Shown(text, state.exit_code or (DONE if result.is_equal else DIFFERENT))
+    return PrintedAnswer(text, state.exit_code or (DONE if result.is_equal else DIFFERENT))
 
 
 def compare_saved(

@@ -53,7 +53,7 @@ NEEDS = (*TIMELINE.needs, *ROWS_OF_STATES, "assignment_history", "configs")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ForensicsOptions:
     """The options of the command.
 
     Attributes:
@@ -76,7 +76,7 @@ class Wanted:
 @one_session()
 def forensics_of(
     console: Console,
-    wanted: Wanted,
+    forensics_options: ForensicsOptions,
     output_format: str,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> tuple[Text, int]:
@@ -86,18 +86,24 @@ def forensics_of(
         CannotTellError: The incident is not in the time of the dump.
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
-    inputs, unread = replay_into_folder(console, wanted.out, needs=NEEDS, options=options)
-    own = of_folder(wanted.out, options)
+    inputs, unread = replay_into_folder(
+        console, forensics_options.out, needs=NEEDS, options=options
+    )
+    own = of_folder(forensics_options.out, options)
     quiet = replace(console, quiet=True)
-    with replayed(quiet, needs=NEEDS, out=wanted.out, **own) as state:
-        time = time_around(state, wanted.around, wanted.window_minutes)
+    with replayed(quiet, needs=NEEDS, out=forensics_options.out, **own) as state:
+        time = time_around(state, forensics_options.around, forensics_options.window_minutes)
         for each in time.warnings:
             console.warn(each)
         around, window = time.at, time.window
-        happenings = TIMELINE.ask(state, TimelineSettings(end_offsets=wanted.end_offsets)).tables
+        happenings = TIMELINE.ask(
+            state, TimelineSettings(end_offsets=forensics_options.end_offsets)
+        ).tables
         meanwhile = happened(happenings["offset_verdicts"].to_pylist(), window)
-        groups = groups_hit(state, happenings, window, wanted.groups, wanted.exclude_groups)
-        sides = _sides(wanted, window, state)
+        groups = groups_hit(
+            state, happenings, window, forensics_options.groups, forensics_options.exclude_groups
+        )
+        sides = _sides(forensics_options, window, state)
         later = {name: each for name, each in own.items() if name not in _OF_SIDES}
         asked_for = {**later, "groups": tuple(groups), "exclude_groups": ()}
         console.say(f"forensics: before and after {iso_time(around)}")
@@ -119,14 +125,14 @@ def forensics_of(
             present = replace(
                 state, tables=replace(state.tables, selection=before.tables.selection)
             )
-            answer = RESTORING.ask(before, RestoreSettings(present, wanted.end_offsets))
-            folder, as_text = str(Path(wanted.out) / RESTORE), OutputFormat("text")
+            answer = RESTORING.ask(before, RestoreSettings(present, forensics_options.end_offsets))
+            folder, as_text = str(Path(forensics_options.out) / RESTORE), OutputFormat("text")
             given_back, _ = write_restored(
                 quiet, before, present, answer, folder, as_text, include_live=False
             )
         incident = replace(incident, restored="".join(given_back))
         verdicts = {"offset_verdicts": happenings["offset_verdicts"]}
-        keep_evaluations(Workspace(wanted.out), verdicts, state)
+        keep_evaluations(Workspace(forensics_options.out), verdicts, state)
         said = {
             **state.response_metadata,
             "input": list(inputs),
@@ -136,43 +142,47 @@ def forensics_of(
             "groups": groups,
             "cannot_tell": list(incident.cannot_tell),
         }
-        code = _code(console, wanted, incident, unread)
-        _write(wanted.out, incident, state, {**said, "exit_code": code})
-    console.say(f"forensics: {Path(wanted.out) / INCIDENT_PAGE}")
+        code = _code(console, forensics_options, incident, unread)
+        _write(forensics_options.out, incident, state, {**said, "exit_code": code})
+    console.say(f"forensics: {Path(forensics_options.out) / INCIDENT_PAGE}")
     return rendered(sections_of(incident, output_format), output_format, said), code
 
 
 _OF_SIDES: Final = ("inputs", "as_of", "ends", "prefer_copy", "out", "max_undecoded")
 
 
-def _sides(wanted: Wanted, window: Window, state: Replayed) -> tuple[Side, Side]:
+def _sides(
+    forensics_options: ForensicsOptions, window: Window, state: Replayed
+) -> tuple[Side, Side]:
     last = last_time(state.manifest)
     end = END if last is None or window.end >= last else milliseconds(window.end)
-    inputs = (wanted.out,)
+    inputs = (forensics_options.out,)
     return Side(inputs, milliseconds(window.begin)), Side(inputs, end)
 
 
-def _code(console: Console, wanted: Wanted, incident: Incident, unread: int) -> int:
+def _code(
+    console: Console, forensics_options: ForensicsOptions, incident: Incident, unread: int
+) -> int:
     for each in incident.cannot_tell:
         console.error(f"cannot tell: {each}")
     words = incident.verdicts["verdict"].to_pylist()
     doubts = CANNOT_TELL in words or UNSURE_CHANGE in incident.changes["change"].to_pylist()
-    if unread or (wanted.groups and (incident.cannot_tell or doubts)):
+    if unread or (forensics_options.groups and (incident.cannot_tell or doubts)):
         return exit_codes.CANNOT_TELL
     return exit_codes.DONE
 
 
-def _write(out: str, incident: Incident, state: Replayed, said: dict[str, Any]) -> None:
+def _write(out: str, incident: Incident, state: Replayed, document: dict[str, Any]) -> None:
     folder = Path(out)
     rows = {name: rows.to_pylist() for name, rows in incident.tables().items()}
-    text = json.dumps({"schema_version": 1, **said, **rows}, default=_as_json, indent=1)
+    text = json.dumps({"schema_version": 1, **document, **rows}, default=_as_json, indent=1)
     write_text(folder / INCIDENT, text)
     tables = {
         name: state.tables.read(name)
         for name in ("offset_history", "assignment_history", "coordinator_epochs")
     }
     write_text(
-        folder / INCIDENT_PAGE, html_of(incident_page(incident, tables, state.manifest, said))
+        folder / INCIDENT_PAGE, html_of(incident_page(incident, tables, state.manifest, document))
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
 from analytics.decode.losses.known_leaders import known_leaders
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
@@ -52,7 +52,7 @@ def inspect_inputs(
         GroupscopeError: An INPUT is nothing known, or cannot be read.
     """
     found = recognize(inputs, topic_partition)
-    for sentence in found.said:
+    for sentence in found.descriptions:
         console.detail(sentence)
     if found.workspaces and not found.disks:
         manifest = _of_workspace(found.workspaces[0])
@@ -70,17 +70,17 @@ def inspect_inputs(
             console.detail(f"{copy.name}: {item.name}: {item.why}; not read")
     leaders = known_leaders(copies)
     looked = _study(console, copies, options, leaders, check_crc=check_crc)
-    sample = looked.seen.sample
+    sample = looked.findings.sample
     version = _kafka_version(sample)
     findings = Findings(
         copies=copies,
         surveys=looked.surveys,
         absent_partitions=absent_partitions(copies),
-        divergences=looked.seen.divergences,
-        leading=looked.seen.leading,
+        divergences=looked.findings.divergences,
+        leading=looked.findings.leading,
         record_types=_record_types(sample),
         kafka_version={"at_least": version.at_least, "evidence": version.evidence},
-        notes=[*notes, *looked.seen.notes, *_of_other_brokers(sample)],
+        notes=[*notes, *looked.findings.notes, *_of_other_brokers(sample)],
         is_crc_checked=check_crc,
         is_sample=True,
         has_archived_rows=bool(found.raw_rows),
@@ -137,13 +137,13 @@ def _of_workspace(path: str) -> dict[str, Any]:
     return Workspace(path).manifest()
 
 
-def _archived(found: Inputs) -> list[Note]:
+def _archived(inputs: Inputs) -> list[Note]:
     return [
         Note(
-            rows.given,
+            rows.argument,
             f"archived rows ({rows.format}): they have no headers to look at; `decode` reads them",
         )
-        for rows in found.raw_rows
+        for rows in inputs.raw_rows
     ]
 
 
@@ -174,7 +174,7 @@ def _record_types(sample: Sample) -> list[dict[str, Any]]:
 
 def _kafka_version(sample: Sample) -> KafkaVersion:
     seen = [
-        Seen(kind.topic, known.table, kind.version, None)
+        RecordFormat(kind.topic, known.table, kind.version, None)
         for kind in sample.kinds
         if (known := record_types(kind.topic).get(kind.record_type))
     ]

@@ -50,14 +50,14 @@ def write_restored(
     Raises:
         OutputRefusedError: The folder holds something else.
     """
-    console.say(f"as of {past.instant} of {', '.join(past.given)}")
-    console.say(f"against {present.instant} of {', '.join(present.given)}")
+    console.say(f"as of {past.instant} of {', '.join(past.inputs)}")
+    console.say(f"against {present.instant} of {', '.join(present.inputs)}")
     metadata = {**_metadata(past, present), "include_live": include_live}
     metadata |= {
         "cannot_tell": list(answer.cannot_tell),
         "left_out": left_out_of(past.manifest, past.tables.selection),
     }
-    title = f"Committed offsets of {', '.join(past.given)} as of {past.instant}"
+    title = f"Committed offsets of {', '.join(past.inputs)} as of {past.instant}"
     followed = _followed(past)
     write_folder(
         out,
@@ -81,10 +81,10 @@ def _metadata(past: Replayed, present: Replayed) -> dict[str, Any]:
     """Return what the answer says of the two states that it was asked of."""
     return {
         "as_of": answered_instant(past),
-        "input": list(past.given),
+        "input": list(past.inputs),
         "against": {
             "as_of": answered_instant(present),
-            "input": list(present.given),
+            "input": list(present.inputs),
             "left_out": left_out_of(present.manifest, present.tables.selection),
         },
         "kafka_version": past.release,

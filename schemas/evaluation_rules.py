@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemas.thresholds import NONE_GIVEN, Given, rules_document
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ class LagRules:
     verdicts: Mapping[str, str]
 
 
-def lag_rules(given: Given = NONE_GIVEN) -> LagRules:
+def lag_rules(overrides: GivenThresholds = NONE_GIVEN) -> LagRules:
     """Return the rules as they are shipped, Burrow's defaults and our own, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("lag", given)
+    document = rules_document("lag", overrides)
     said = document["burrow"]
     burrow = BurrowRules(
         said["intervals"], said["min-distance"], said["allowed-lag"], said["expire-group"]
@@ -143,24 +143,24 @@ def lag_rules(given: Given = NONE_GIVEN) -> LagRules:
     )
 
 
-def balance_rules(given: Given = NONE_GIVEN) -> BalanceRules:
+def balance_rules(overrides: GivenThresholds = NONE_GIVEN) -> BalanceRules:
     """Return the rules as they are shipped, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("balance", given)
+    document = rules_document("balance", overrides)
     band = document["band"]
     return BalanceRules(band["threshold"], band["margin"], _words(document["verdicts"]))
 
 
-def rebalance_rules(given: Given = NONE_GIVEN) -> RebalanceRules:
+def rebalance_rules(overrides: GivenThresholds = NONE_GIVEN) -> RebalanceRules:
     """Return the rules as they are shipped, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("rebalances", given)
+    document = rules_document("rebalances", overrides)
     return RebalanceRules(
         storm_epochs=document["storm"]["epochs"],
         storm_minutes=document["storm"]["minutes"],

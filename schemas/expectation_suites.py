@@ -127,10 +127,10 @@ def suite_of(document: Any, stem: str, suite: str) -> tuple[Expectation, ...]:  
 
 
 def _expectations(
-    said: Sequence[Mapping[str, Any]], table: str, suite: str
+    entries: Sequence[Mapping[str, Any]], table: str, suite: str
 ) -> Iterator[Expectation]:
     names: dict[str, int] = {}
-    for each in said:
+    for each in entries:
         meta = each.get("meta") or {}
         type_ = each.get("type")
         severity = each.get("severity") or "warning"

@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.errors import SchemaError
 from schemas.releases import release_key
-from schemas.thresholds import NONE_GIVEN, Given, rules_document
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
 
 _FILE = "rules/expiration_rules.json"
 
@@ -163,13 +163,13 @@ def group_endings() -> Mapping[str, str]:
     return {word: text for word, text in said.items() if word != "about"}
 
 
-def audit_rules(given: Given = NONE_GIVEN) -> AuditRules:
+def audit_rules(overrides: GivenThresholds = NONE_GIVEN) -> AuditRules:
     """Return how removals are judged, as shipped or as a team has it.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("expiration", given)
+    document = rules_document("expiration", overrides)
     slack = document["slack"]
     return AuditRules(slack["share"], slack["least_ms"], document["start"]["ms"])
 

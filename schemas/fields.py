@@ -218,15 +218,15 @@ class Struct:
             yield from each.struct.walk(path)
 
 
-def check_versions(each: Field, known: VersionRange, flexible: VersionRange) -> None:
+def check_versions(each: Field, versions: VersionRange, flexible: VersionRange) -> None:
     """Check a field's versions against those of the message it belongs to.
 
     Raises:
         SchemaError: No version that is read has the field, or it is tagged where tags do not exist.
     """
-    present = each.versions.overlap(known)
+    present = each.versions.overlap(versions)
     if not present:
-        raise SchemaError(f"is in versions {each.versions}, none of which is read ({known})")
+        raise SchemaError(f"is in versions {each.versions}, none of which is read ({versions})")
     if each.tag is not None:
         if not present.within(flexible):
             raise SchemaError(f"tagged in {each.versions} but only {flexible} are flexible")

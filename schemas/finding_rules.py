@@ -23,7 +23,7 @@ OPERATORS: Final = (
 )
 """Of a condition: the last two compare a time with the instant asked about."""
 
-TAKES: Final = ("count", "sum", "min", "max", "first", "names", "numbers")
+AGGREGATIONS: Final = ("count", "sum", "min", "max", "first", "names", "numbers")
 """How values of the rows of a finding become one; `numbers` are all, as commands list them."""
 
 RECORD_AT: Final = "record_at"
@@ -85,8 +85,8 @@ class FindingRule:
         where: Conditions, all of which hold for a row: `column` and one of `OPERATORS`.
         per: Columns whose values make one finding.
         object_type: What a finding is about.
-        values: What the wording uses besides `per`: `take` (one of `TAKES`), `column`, and how it
-            is said (`as`: number, bytes, duration or time).
+        values: What the wording uses besides `per`: `take` (one of `AGGREGATIONS`), `column`, and
+            how it is said (`as`: number, bytes, duration or time).
         message: The wording, with names of `per`, `values` and `thresholds` in braces.
         suggestion: What to do: a command, with names in braces; `{dump}` is the INPUT, `{tool}`
             Kafka's tool for groups of that type, `{topic_option}` its option that names a topic.
@@ -152,16 +152,16 @@ class FindingRule:
         sources = record_sources()
         return {mine for each in self.record_of for mine in sources[each].on.values()}
 
-    def configured(self, said: Mapping[str, Any]) -> FindingRule:
+    def configured(self, settings: Mapping[str, Any]) -> FindingRule:
         """Return the rule with a team's own severity and thresholds.
 
         Args:
-            said: `severity`, `enabled`, and thresholds by name.
+            settings: `severity`, `enabled`, and thresholds by name.
 
         Raises:
             SchemaError: It has no such threshold, or that is no severity.
         """
-        rest = dict(said)
+        rest = dict(settings)
         severity, is_on = rest.pop("severity", self.severity), rest.pop("enabled", self.is_on)
         if severity not in SEVERITIES:
             raise SchemaError(f"{self.name}: severity {severity!r} is none of {SEVERITIES}")
@@ -262,7 +262,7 @@ def _check(rule: FindingRule) -> None:
         if "column" not in condition or len(operators) != 1 or not operators <= set(OPERATORS):
             raise SchemaError(f"rule {rule.name}: not a condition: {condition}")
     for value in rule.values.values():
-        if value.get("take") not in TAKES:
+        if value.get("take") not in AGGREGATIONS:
             raise SchemaError(f"rule {rule.name}: not a value: {value}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemas.thresholds import NONE_GIVEN, Given, rules_document
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class RegionRules:
         return min(*halves, self.longest_ms)
 
 
-def region_rules(given: Given = NONE_GIVEN) -> RegionRules:
+def region_rules(overrides: GivenThresholds = NONE_GIVEN) -> RegionRules:
     """Return the rules as they are shipped, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("region", given)
+    document = rules_document("region", overrides)
     merge = document["merge"]
     return RegionRules(
         reset_timeout_ms=merge["reset_timeout_ms"],

@@ -93,25 +93,25 @@ def group_type_setting() -> tuple[str, Sequence[str]]:
     return said["name"], said["types"]
 
 
-def _limit(name: str, said: Mapping[str, Any]) -> Limit:
-    own, kip, between = (said.get(each) for each in ("of_group", "kip", "between"))
+def _limit(name: str, limit: Mapping[str, Any]) -> Limit:
+    own, kip, between = (limit.get(each) for each in ("of_group", "kip", "between"))
     return Limit(
         name=name,
-        about=said["about"],
-        seen=said.get("seen"),
-        may_be_passed=said.get("may_be_passed", False),
+        about=limit["about"],
+        seen=limit.get("seen"),
+        may_be_passed=limit.get("may_be_passed", False),
         of_group=own and own["name"],
         of_group_since=own and own["from"],
         between=between and (between[0], between[1]),
         kip_name=kip and kip["name"],
         kip=kip and _bounds(kip),
-        releases={each["from"]: _bounds(each) for each in said["releases"]},
-        until=said.get("until"),
+        releases={each["from"]: _bounds(each) for each in limit["releases"]},
+        until=limit.get("until"),
     )
 
 
-def _bounds(said: Mapping[str, Any]) -> Bounds:
-    return Bounds(said["default"], said["least"], said["most"])
+def _bounds(limit: Mapping[str, Any]) -> Bounds:
+    return Bounds(limit["default"], limit["least"], limit["most"])
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.releases import release_key
-from schemas.thresholds import NONE_GIVEN, Given, rules_document
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class ShareRules:
     transitions: Mapping[str, Sequence[str]]
 
 
-def share_rules(given: Given = NONE_GIVEN) -> ShareRules:
+def share_rules(overrides: GivenThresholds = NONE_GIVEN) -> ShareRules:
     """Return the rules as they are shipped, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("share", given)
+    document = rules_document("share", overrides)
     return ShareRules(
         stalled_minutes=document["stalled"]["minutes"],
         initializing_minutes=document["initializing"]["minutes"],

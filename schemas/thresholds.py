@@ -33,9 +33,9 @@ QUESTIONS: Final = tuple(_FILES)
 
 _SHARE: Final = "_share"
 
-Given = Mapping[str, Any]
+GivenThresholds = Mapping[str, Any]
 """A team's own thresholds, by name."""
-NONE_GIVEN: Final[Given] = MappingProxyType({})
+NONE_GIVEN: Final[GivenThresholds] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ def thresholds(question: str) -> dict[str, Threshold]:
     }
 
 
-def checked(question: str, given: Given) -> None:
+def checked(question: str, overrides: GivenThresholds) -> None:
     """Check a team's own thresholds.
 
     Raises:
         SchemaError: One is none of the question's, or not a number that it may have.
     """
     known = thresholds(question)
-    for name, value in given.items():
+    for name, value in overrides.items():
         if name not in known:
             raise SchemaError(f"{question} has no threshold {name!r}; it has {', '.join(known)}")
         if not _is_number(value) or not math.isfinite(value) or value < 0:
@@ -83,20 +83,20 @@ def checked(question: str, given: Given) -> None:
             raise SchemaError(f"{question}: {name} is {value!r}; a share is at most 1")
 
 
-def rules_document(question: str, given: Given = NONE_GIVEN) -> dict[str, Any]:
+def rules_document(question: str, overrides: GivenThresholds = NONE_GIVEN) -> dict[str, Any]:
     """Return the rules file of a question, with a team's own thresholds in place of ours.
 
     Raises:
         SchemaError: A threshold is not what it has to be.
     """
     document: dict[str, Any] = json.loads(_text(_FILES[question]))
-    if not given:
+    if not overrides:
         return document
-    checked(question, given)
+    checked(question, overrides)
     for name, each in thresholds(question).items():
-        if name in given:
+        if name in overrides:
             kind = type(each.value)
-            document[each.section][each.key] = kind(given[name])
+            document[each.section][each.key] = kind(overrides[name])
     return document
 
 

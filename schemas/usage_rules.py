@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from schemas.thresholds import NONE_GIVEN, Given, rules_document
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
 
 MEGABYTE = 1_000_000
 
@@ -74,13 +74,13 @@ class UsageRules:
     load_bytes_per_second: float
 
 
-def usage_rules(given: Given = NONE_GIVEN) -> UsageRules:
+def usage_rules(overrides: GivenThresholds = NONE_GIVEN) -> UsageRules:
     """Return the rules as they are shipped, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("usage", given)
+    document = rules_document("usage", overrides)
     settings = {
         name: KafkaSetting(said["broker"], said["default"])
         for name, said in document["settings"].items()

@@ -139,10 +139,10 @@ def _topic_id(value: object, where: str) -> TopicId:
     )
 
 
-def _required(given: Mapping[str, Any], key: str, where: str) -> object:
-    if key not in given:
+def _required(fields: Mapping[str, Any], key: str, where: str) -> object:
+    if key not in fields:
         raise CaseError(f"{where}: {key!r} is missing")
-    return given[key]
+    return fields[key]
 
 
 def _object(value: object, where: str) -> Mapping[str, Any]:
@@ -163,8 +163,8 @@ def _text(value: object, where: str) -> str:
     return value
 
 
-def _text_or_none(given: Mapping[str, Any], key: str, where: str) -> str | None:
-    return None if given.get(key) is None else _text(given[key], f"{where}.{key}")
+def _text_or_none(fields: Mapping[str, Any], key: str, where: str) -> str | None:
+    return None if fields.get(key) is None else _text(fields[key], f"{where}.{key}")
 
 
 def _texts(value: object, where: str) -> list[str]:

@@ -14,14 +14,14 @@ class Outcome:
 
     Attributes:
         sizes: Partitions of each member of the group, 0 for one that is left out.
-        kept: Pairs of member and partition that were there before and still are.
+        unmoved: Pairs of member and partition that were there before and still are.
         moved: Pairs that were there before and are not any more.
         unread: Partitions of subscribed topics that are nobody's. For `cooperative-sticky` these
             are the ones in transit.
     """
 
     sizes: Mapping[str, int]
-    kept: int
+    unmoved: int
     moved: int
     unread: tuple[TopicPartition, ...]
 
@@ -46,7 +46,7 @@ def measure(group: Group, assignment: Assignment) -> Outcome:
             member.id: sum(map(len, assignment.get(member.id, {}).values()))
             for member in group.members
         },
-        kept=len(now & before),
+        unmoved=len(now & before),
         moved=len(before - now),
         unread=tuple(
             (topic, partition)

@@ -26,14 +26,14 @@ def table_schemas() -> dict[str, pa.Schema]:
     return {**schemas, CONTROL_TABLE: CONTROL_MARKERS, UNDECODED_TABLE: UNDECODED}
 
 
-def empty_parts(staging: str, prefix: str, written: Collection[str]) -> list[Part]:
+def empty_parts(staging: str, prefix: str, tables_with_rows: Collection[str]) -> list[Part]:
     """Write a part without rows for each table under ``prefix`` that no task wrote to."""
     filesystem, root = open_location(staging)
     filesystem.create_dir(root, recursive=True)
     parts = []
     for name, schema in table_schemas().items():
         table = f"{prefix}/{name}"
-        if table not in written:
+        if table not in tables_with_rows:
             path = f"{root}/{table.replace('/', '.')}.empty.parquet"
             pq.write_table(schema.empty_table(), path, filesystem=filesystem, store_schema=False)
             parts.append(Part(table, path, 0))

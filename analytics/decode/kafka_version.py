@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Seen(NamedTuple):
+class RecordFormat(NamedTuple):
     """Records of one table, version and layout; version -1 is a tombstone."""
 
     topic: str
@@ -30,7 +30,7 @@ NOTHING_SHOWN = KafkaVersion(None, [])
 
 
 def infer_kafka_version(
-    seen: Iterable[Seen],
+    formats: Iterable[RecordFormat],
     metadata_levels: Iterable[int],
     fields_set: Iterable[FieldEvidence] = (),
 ) -> KafkaVersion:
@@ -40,7 +40,7 @@ def infer_kafka_version(
     to write, and an upgraded broker keeps old records (``MetadataVersion``, ``GroupVersion``).
     """
     found: dict[str, str] = {}
-    for each in seen:
+    for each in formats:
         for evidence in record_evidence():
             if evidence.fits(*each):
                 found[_words(each)] = evidence.at_least
@@ -56,6 +56,6 @@ def infer_kafka_version(
     return KafkaVersion(newest, sorted(what for what, at in found.items() if at == newest))
 
 
-def _words(seen: Seen) -> str:
-    layout = f", layout {seen.layout}" if seen.layout else ""
-    return f"{seen.table} in version {seen.version}{layout}"
+def _words(record_format: RecordFormat) -> str:
+    layout = f", layout {record_format.layout}" if record_format.layout else ""
+    return f"{record_format.table} in version {record_format.version}{layout}"

@@ -80,7 +80,7 @@ class Selection:
         """Whether nothing is left out."""
         return not (self.groups or self.exclude_groups or self.topics)
 
-    def wanted(self, key: Group) -> NDArray[np.bool_]:
+    def selects(self, key: Group) -> NDArray[np.bool_]:
         """Which keys are wanted; keys that name no group, or no topic, always are."""
         wanted = np.ones(key.size, np.bool_)
         for name in _GROUP_FIELDS:
@@ -107,8 +107,8 @@ def names_wanted(
         there: All the names there are: what one of them is called is that one, and no pattern. None
             where these are not known: then it is both.
     """
-    including = [_Wanted(each, there or ()) for each in include]
-    excluding = [_Wanted(each, there or ()) for each in exclude]
+    including = [_NameOrPattern(each, there or ()) for each in include]
+    excluding = [_NameOrPattern(each, there or ()) for each in exclude]
     return [
         name
         for name in names
@@ -117,7 +117,7 @@ def names_wanted(
     ]
 
 
-class _Wanted:
+class _NameOrPattern:
     """A name or a pattern."""
 
     def __init__(self, text: str, there: Collection[str]) -> None:

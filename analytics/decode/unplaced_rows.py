@@ -158,19 +158,19 @@ def _line_numbers(rows: Iterable[UnplacedRow]) -> dict[tuple[str, str], int]:
     return found
 
 
-def _numbered(stream: pa.NativeFile, wanted: set[bytes]) -> Iterator[tuple[bytes, int]]:
+def _numbered(stream: pa.NativeFile, lines: set[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield the lines that are wanted, each once and with its number."""
     before, rest = 0, b""
-    while wanted:
+    while lines:
         block = stream.read(_BLOCK)
         content = rest + block
         cut = content.rfind(b"\n") + 1 if block else len(content)
         whole, rest = content[:cut], content[cut:]
         framed = b"\n" + whole.replace(b"\r\n", b"\n") + (b"" if block else b"\n")
-        for line in sorted(wanted):
+        for line in sorted(lines):
             at = framed.find(b"\n" + line + b"\n")
             if at >= 0:
-                wanted.discard(line)
+                lines.discard(line)
                 yield line, before + framed.count(b"\n", 0, at + 1)
         before += framed.count(b"\n") - 1
         if not block:

@@ -35,7 +35,7 @@ _BYTES: Final = 400
 _WITHOUT_TIME: Final = ("offset_commit", "group_metadata")
 
 
-Laid = Callable[[str], Iterable[pl.DataFrame]]
+LaidOutRecords = Callable[[str], Iterable[pl.DataFrame]]
 """Yields the rows of a decoded table that were laid out for a bucket, cut already."""
 
 
@@ -65,7 +65,7 @@ class Cut:
     log_starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     timeless: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
-    def kept(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
+    def cut_rows(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of a decoded table that count."""
         if rows.is_empty():
             return rows
@@ -76,15 +76,15 @@ class Cut:
         """Return the decoded tables of the metadata log and of transactions."""
         return CutTables(self, tables_of(_WHOLE) | {CONTROL_TABLE, UNDECODED_TABLE}, _WHOLE)
 
-    def of(self, bucket: Bucket | None, laid: Laid | None = None) -> CutTables:
+    def of(self, bucket: Bucket | None, laid_out: LaidOutRecords | None = None) -> CutTables:
         """Return the decoded tables of a bucket.
 
         Args:
             bucket: None is one that has everything.
-            laid: Where records of its keys were laid out, for this bucket.
+            laid_out: Where records of its keys were laid out, for this bucket.
         """
         names = tables_of(IN_BUCKETS) | {CONTROL_TABLE, UNDECODED_TABLE}
-        return CutTables(self, names, IN_BUCKETS, bucket, laid)
+        return CutTables(self, names, IN_BUCKETS, bucket, laid_out)
 
 
 class CutTables(Mapping[str, pl.DataFrame]):
@@ -96,10 +96,10 @@ class CutTables(Mapping[str, pl.DataFrame]):
         names: frozenset[str],
         topics: Sequence[str],
         bucket: Bucket | None = None,
-        laid: Laid | None = None,
+        laid_out: LaidOutRecords | None = None,
     ) -> None:
         self._cut, self._names, self._topics = cut, names, topics
-        self._bucket, self._laid = bucket, laid
+        self._bucket, self._laid = bucket, laid_out
         self._read: dict[str, pl.DataFrame] = {}
         self._lock = Lock()
 
@@ -123,10 +123,10 @@ class CutTables(Mapping[str, pl.DataFrame]):
             return reader.empty(name)
         if name in (CONTROL_TABLE, UNDECODED_TABLE):
             of_topics = pl.col("topic").is_in(self._topics)
-            return cut.kept(name, reader.table(name, bucket).filter(of_topics))
+            return cut.cut_rows(name, reader.table(name, bucket).filter(of_topics))
         if self._laid is not None:
             return pl.concat([reader.empty(name), *self._laid(name)], rechunk=True)
-        return cut.kept(name, reader.table(name, bucket))
+        return cut.cut_rows(name, reader.table(name, bucket))
 
 
 def cut_of(

@@ -31,7 +31,7 @@ Key = tuple[str, int]
 
 
 @dataclass
-class _Seen:
+class _TimesOfPartition:
     """What was seen of a partition: (offset, time) of the first later record and the last other.
 
     Of times beyond the end of the dump, which are not believed, the offsets. `is_bounded`: some
@@ -66,7 +66,7 @@ def framed(
     """
     if instant.timestamp_ms is None:
         return instant
-    seen: dict[Key, _Seen] = defaultdict(_Seen)
+    seen: dict[Key, _TimesOfPartition] = defaultdict(_TimesOfPartition)
     end = last_time(source.manifest())
     end_ms = OPEN_END if end is None else milliseconds(end)
     bounds = clock_bounds(source.manifest())
@@ -97,7 +97,11 @@ def _last_before_steps(
 
 
 def _see(
-    seen: dict[Key, _Seen], times: pl.DataFrame, within: tuple[int, int], *, is_early: bool
+    of_partitions: dict[Key, _TimesOfPartition],
+    times: pl.DataFrame,
+    within: tuple[int, int],
+    *,
+    is_early: bool,
 ) -> None:
     at_ms, end_ms = within
     ms, offset = pl.col("timestamp").dt.epoch("ms"), pl.col("offset")
@@ -127,7 +131,7 @@ def _see(
         )
     )
     for row in found.to_dicts():
-        own = seen[str(row["topic"]), row["partition"]]
+        own = of_partitions[str(row["topic"]), row["partition"]]
         own.lacks_times |= row["is_timeless"] and not is_early
         own.is_bounded |= row["is_bounded"]
         own.later = _first(min, own.later, row["later"])
@@ -136,32 +140,36 @@ def _see(
 
 
 def _first(
-    choose: Callable[..., Any], held: tuple[int, int] | None, found: dict[str, int] | None
+    choose: Callable[..., Any], held: tuple[int, int] | None, reported: dict[str, int] | None
 ) -> tuple[int, int] | None:
-    told = [] if found is None or found["offset"] is None else [(found["offset"], found["ms"])]
+    told = (
+        []
+        if reported is None or reported["offset"] is None
+        else [(reported["offset"], reported["ms"])]
+    )
     first: tuple[int, int] | None = choose([*told, *([] if held is None else [held])], default=None)
     return first
 
 
-def _frame(seen: _Seen, *, is_whole: bool) -> Frame | None:
+def _frame(own: _TimesOfPartition, *, is_whole: bool) -> Frame | None:
     """Return the frame of a partition, None where its times never go back and all are believed.
 
     Args:
-        seen: What its records say.
+        own: What its records say.
         is_whole: The time is the end of the dump, or later.
     """
-    later, earlier = seen.later or (OPEN_END, 0), seen.earlier or (-1, 0)
-    if is_whole and (seen.unbelieved or seen.is_bounded):
+    later, earlier = own.later or (OPEN_END, 0), own.earlier or (-1, 0)
+    if is_whole and (own.unbelieved or own.is_bounded):
         return Frame(OPEN_END, OPEN_END, 0)
-    if seen.is_bounded:
+    if own.is_bounded:
         return Frame(later[0], max(earlier[0] + 1, later[0]), later[1])
     if earlier[0] > later[0]:
         return Frame(later[0], earlier[0] + 1, later[1], earlier[1])
-    between = [each for each in seen.unbelieved if earlier[0] < each["offset"] < later[0]]
+    between = [each for each in own.unbelieved if earlier[0] < each["offset"] < later[0]]
     if between:
         first = min(between, key=itemgetter("offset"))
         last = max(each["offset"] for each in between)
-        end = last + 1 if seen.later is None else later[0]
+        end = last + 1 if own.later is None else later[0]
         return Frame(first["offset"], end, first["ms"])
-    is_cut_by_time = not (seen.unbelieved or seen.lacks_times) or seen.later is None
-    return None if is_cut_by_time and not seen.unbelieved else Frame(later[0], later[0], later[1])
+    is_cut_by_time = not (own.unbelieved or own.lacks_times) or own.later is None
+    return None if is_cut_by_time and not own.unbelieved else Frame(later[0], later[0], later[1])

@@ -91,7 +91,7 @@ def internal_topics(
             eras = (Era(eras[-1].partitions),)
         homes = replace(
             _homes_at(eras, instant),
-            disputed=disputed.kept,
+            disputed=disputed.chosen,
             is_number_guessed=disputed.is_number_guessed,
         )
         homes = with_misplaced(homes, places)
@@ -230,12 +230,12 @@ def homes_metadata(homes: Mapping[str, TopicHomes]) -> dict[str, Any]:
             "before": [
                 {
                     "partitions": era.partitions,
-                    "first": _written(era.first),
-                    "last": _written(era.last),
+                    "first": _time_or_none(era.first),
+                    "last": _time_or_none(era.last),
                 }
                 for era in each.before
             ],
-            "since": _written(each.since),
+            "since": _time_or_none(each.since),
             "disputed": [list(pair) for pair in each.disputed.items()],
             "is_number_guessed": each.is_number_guessed,
         }
@@ -264,5 +264,5 @@ def homes_in(manifest: Mapping[str, Any]) -> dict[str, TopicHomes]:
     }
 
 
-def _written(at: datetime | None) -> str | None:
+def _time_or_none(at: datetime | None) -> str | None:
     return None if at is None or at == NOT_SEEN else iso_time(at)

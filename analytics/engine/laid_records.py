@@ -30,7 +30,7 @@ _PLACE: Final = ("topic", "partition", "offset", "timestamp", "key")
 
 
 @dataclass(frozen=True)
-class Laying:
+class RecordLayout:
     """Lays records out.
 
     Attributes:
@@ -54,14 +54,14 @@ class Laying:
             with BucketFiles(self.place, each.table, f"{number}-{index}-{attempt}") as files:
                 for rows in self.cut.reader.batches(each):
                     placed = polars_rows(rows.select(_PLACE)).with_row_index(_ROW)
-                    kept = self.cut.kept(each.table, placed.filter(pl.col("topic") == topic))
+                    kept = self.cut.cut_rows(each.table, placed.filter(pl.col("topic") == topic))
                     is_whole = kept.height == rows.num_rows
                     counting = rows if is_whole else rows.take(kept[_ROW].to_arrow())
                     files.add_rows(counting, kept.select(bucket).to_series().to_numpy())
         return attempt
 
 
-def laying(cut: Cut, buckets: Sequence[Bucket], place: str) -> Laying:
+def record_layout(cut: Cut, buckets: Sequence[Bucket], place: str) -> RecordLayout:
     """Return the work of laying all records out."""
     tasks: list[list[RecordFile]] = [[]]
     size = 0
@@ -72,7 +72,7 @@ def laying(cut: Cut, buckets: Sequence[Bucket], place: str) -> Laying:
                 size = 0
             tasks[-1].append(each)
             size += each.size
-    return Laying(cut, tasks, buckets, place)
+    return RecordLayout(cut, tasks, buckets, place)
 
 
 def _topic_of(table: str) -> str:

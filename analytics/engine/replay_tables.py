@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import contract_frame, contract_schema
-from analytics.engine.cut_tables import Cut, Laid
+from analytics.engine.cut_tables import Cut, LaidOutRecords
 from analytics.key_order import in_key_order
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.log.arrow_rows import arrow_rows
@@ -28,7 +28,7 @@ Keep = Callable[[str, pl.DataFrame], None]
 
 
 @dataclass
-class Made:
+class ReplayResults:
     """What of a replay is there so far.
 
     Attributes:
@@ -46,16 +46,18 @@ class Made:
         keep_tables(steps, found, keep)
 
 
-def replay_here(steps: Sequence[TableStep], given: Mapping[str, Any], cut: Cut, keep: Keep) -> None:
+def replay_here(
+    steps: Sequence[TableStep], initial: Mapping[str, Any], cut: Cut, keep: Keep
+) -> None:
     """Make tables of a dump whose records are looked at in one go.
 
     Args:
         steps: What is made.
-        given: Of `replay_given`.
+        initial: Of `replay_given`.
         cut: What is read.
         keep: Called with each table.
     """
-    made = Made({**given, WHOLE: cut.whole()})
+    made = ReplayResults({**initial, WHOLE: cut.whole()})
     here = of_bucket(cut, None)
     for each in passes(steps):
         todo = [step for step in each.of_buckets if step.output not in here]
@@ -66,22 +68,24 @@ def replay_here(steps: Sequence[TableStep], given: Mapping[str, Any], cut: Cut, 
         made.add(each.once, keep, _AT_ONCE)
 
 
-def of_bucket(cut: Cut, bucket: Bucket | None, laid: Laid | None = None) -> dict[str, Any]:
+def of_bucket(
+    cut: Cut, bucket: Bucket | None, laid_out: LaidOutRecords | None = None
+) -> dict[str, Any]:
     """Return what steps are given of a bucket; None is one that has everything."""
-    return {CUT: cut.of(bucket, laid), PART: bucket.part if bucket else 0}
+    return {CUT: cut.of(bucket, laid_out), PART: bucket.part if bucket else 0}
 
 
-def keep_tables(steps: Iterable[TableStep], made: Mapping[str, Any], keep: Keep) -> None:
+def keep_tables(steps: Iterable[TableStep], tables: Mapping[str, Any], keep: Keep) -> None:
     """Keep what steps made of tables."""
     for step in steps:
         if step.table is not None:
-            rows = contract_frame(made[step.output], step.table)
+            rows = contract_frame(tables[step.output], step.table)
             keep(step.table, in_key_order(rows, table(step.table).key))
 
 
 def written_steps(of: Pass) -> list[TableStep]:
     """Return the steps of a pass that make rows of tables of each bucket."""
-    return [step for step in of.of_buckets if step.output in of.written]
+    return [step for step in of.of_buckets if step.output in of.tables]
 
 
 def without_rows(name: str) -> pl.DataFrame:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow.parquet as pq
 
-from analytics.engine.laid_records import Laying, laying
+from analytics.engine.laid_records import RecordLayout, record_layout
 from analytics.engine.replay_tables import (
     WHOLE,
     Keep,
-    Made,
+    ReplayResults,
     keep_tables,
     of_bucket,
     written_steps,
@@ -48,12 +48,12 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Passing:
+class BucketPass:
     """A pass over the buckets.
 
     Attributes:
         work: The pass.
-        made: What its steps are given, and what was made once.
+        inputs: What its steps are given, and what was made once.
         cut: What is read.
         buckets: All records, in parts that fit into memory.
         records: The folder in which they are laid out.
@@ -62,7 +62,7 @@ class Passing:
     """
 
     work: Pass
-    made: Mapping[str, Any]
+    inputs: Mapping[str, Any]
     cut: Cut
     buckets: Sequence[Bucket]
     records: str
@@ -76,12 +76,12 @@ class Passing:
             self.buckets[number],
             partial(rows_of_bucket, self.records, number, attempts=self.attempts),
         )
-        here |= resolve(self.work.of_buckets, {**self.made, **here})
+        here |= resolve(self.work.of_buckets, {**self.inputs, **here})
         parts: list[Part] = []
 
         def keep(name: str, rows: pl.DataFrame) -> None:
             if rows.height:
-                parts.append(_written(self.staging, name, rows))
+                parts.append(_write_part(self.staging, name, rows))
 
         keep_tables(written_steps(self.work), here, keep)
         gathered = {name: here[name] for name in self.work.gathered}
@@ -95,7 +95,7 @@ Run = Callable[[str, int], list[Any]]
 def replay_in_tasks(
     run: Run,
     steps: Sequence[TableStep],
-    given: Mapping[str, Any],
+    initial: Mapping[str, Any],
     cut: Cut,
     buckets: Sequence[Bucket],
     staging: str,
@@ -106,7 +106,7 @@ def replay_in_tasks(
     Args:
         run: Runs the tasks.
         steps: What is made.
-        given: Of `replay_given`.
+        initial: Of `replay_given`.
         cut: What is read.
         buckets: All records, in parts that fit into memory.
         staging: The folder in which tasks write, as its URI or path; all machines see it.
@@ -116,28 +116,28 @@ def replay_in_tasks(
         The parts of tables that tasks wrote, in the order of buckets.
     """
     records = f"{staging}/records"
-    lays_out = laying(cut, buckets, records)
+    lays_out = record_layout(cut, buckets, records)
     attempts = frozenset[str](run(_put(staging, lays_out), len(lays_out.tasks)))
-    made = Made({**given, WHOLE: cut.whole()})
+    made = ReplayResults({**initial, WHOLE: cut.whole()})
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
-            work = Passing(each, _needed(each, made), cut, buckets, records, attempts, staging)
+            work = BucketPass(each, _needed(each, made), cut, buckets, records, attempts, staging)
             found: list[Report] = run(_put(staging, work), len(buckets))
             reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
             for name in each.gathered:
                 made.gathered[name] = []
             for report in reports:
-                for name, value in _taken(report).items():
+                for name, value in _gathered_results(report).items():
                     made.gathered[name].append(value)
         made.add(each.once, keep, 1)
     return parts
 
 
-def _needed(work: Pass, made: Made) -> dict[str, Any]:
+def _needed(work: Pass, results: ReplayResults) -> dict[str, Any]:
     names = {name for step in work.of_buckets for name in step.inputs}
-    return {name: value for name, value in made.once.items() if name in names}
+    return {name: value for name, value in results.once.items() if name in names}
 
 
 def on_spark(spark: SparkSession) -> Run:
@@ -150,12 +150,12 @@ def on_spark(spark: SparkSession) -> Run:
 
 
 def run_task(place: str, number: int) -> Report | str:
-    """Do one number of what was put into a place: `Laying` or `Passing`."""
-    work: Laying | Passing = _get(place)
+    """Do one number of what was put into a place: `RecordLayout` or `BucketPass`."""
+    work: RecordLayout | BucketPass = _get(place)
     return work.run(number)
 
 
-def _written(staging: str, name: str, rows: pl.DataFrame) -> Part:
+def _write_part(staging: str, name: str, rows: pl.DataFrame) -> Part:
     filesystem, root = open_location(staging)
     folder = f"{root}/{name}"
     filesystem.create_dir(folder, recursive=True)
@@ -172,7 +172,7 @@ def _written(staging: str, name: str, rows: pl.DataFrame) -> Part:
     return Part(folder_of(name), path, rows.height)
 
 
-def _taken(report: Report) -> dict[str, Any]:
+def _gathered_results(report: Report) -> dict[str, Any]:
     found: dict[str, Any] = _get(report.gathered) if report.gathered else {}
     return found
 

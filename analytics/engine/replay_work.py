@@ -134,7 +134,7 @@ class ReplayWork:
 def replay_workspace(
     source: Workspace,
     staging: Staging,
-    wanted: ReplayWork,
+    work: ReplayWork,
     manifest: Mapping[str, Any],
     spark: SparkSession | None = None,
 ) -> list[Part]:
@@ -143,7 +143,7 @@ def replay_workspace(
     Args:
         source: The workspace with the decoded tables.
         staging: Where the tables go.
-        wanted: What is made.
+        work: What is made.
         manifest: Of the workspace, with `with_archived_losses`.
         spark: The session whose tasks do it; None where all is looked at in one go, here.
     """
@@ -153,13 +153,13 @@ def replay_workspace(
         kept.setdefault(name, []).append(rows)
 
     parts: list[Part] = []
-    for number, (logs, tables) in enumerate(_logs_of(manifest, wanted)):
-        reader = wanted.reader(source, read_before_swaps(logs))
+    for number, (logs, tables) in enumerate(_logs_of(manifest, work)):
+        reader = work.reader(source, read_before_swaps(logs))
         place = f"{staging.location}/logs-{number}"
-        parts += _replay(_Logs(logs, reader, tables), source, place, wanted, keep, spark)
+        parts += _replay(_Logs(logs, reader, tables), source, place, work, keep, spark)
     _keep_divergences(source, keep)
     written = {part.table for part in parts}
-    for step in wanted.steps:
+    for step in work.steps:
         if step.table and folder_of(step.table) not in written:
             kept.setdefault(step.table, [without_rows(step.table)])
     for name, rows in sorted(kept.items()):
@@ -183,7 +183,7 @@ def _replay(
     logs: _Logs,
     source: Workspace,
     place: str,
-    wanted: ReplayWork,
+    work: ReplayWork,
     keep: Keep,
     spark: SparkSession | None,
 ) -> list[Part]:
@@ -193,19 +193,19 @@ def _replay(
         logs: What they are made of, and which.
         source: The workspace with the decoded tables.
         place: A folder for tasks.
-        wanted: What was asked for.
+        work: What was asked for.
         keep: Called with each table that is not written by tasks.
         spark: The session whose tasks do it; None where all is looked at in one go, here.
     """
-    manifest, instant = logs.manifest, wanted.instant
+    manifest, instant = logs.manifest, work.instant
     starts = log_starts(manifest) if instant.is_end else {}
     cut = cut_of(logs.reader, instant, starts)
-    coverage = coverage_of(manifest, instant, source, wanted.lines, wanted.assumed, wanted.homes)
-    made = wanted.filters, manifest.get("options") or {}
+    coverage = coverage_of(manifest, instant, source, work.lines, work.assumed, work.homes)
+    made = work.filters, manifest.get("options") or {}
     given = replay_given(
-        replay_rules(wanted.release),
+        replay_rules(work.release),
         replace(coverage, has_topic_filter=any(each.get("data_topics") for each in made)),
-        [topics_beside(manifest, wanted.side_file)],
+        [topics_beside(manifest, work.side_file)],
         None if spark is None else timeless_partitions(logs.reader),
     )
 
@@ -214,7 +214,7 @@ def _replay(
         if name in logs.tables:
             keep(name, rows)
 
-    steps = needed_for(wanted.steps, logs.tables)
+    steps = needed_for(work.steps, logs.tables)
     if spark is None:
         replay_here(steps, given, cut, keep_asked)
         return []
@@ -225,16 +225,16 @@ def _replay(
 
 
 def _logs_of(
-    manifest: Mapping[str, Any], wanted: ReplayWork
+    manifest: Mapping[str, Any], work: ReplayWork
 ) -> Iterator[tuple[Mapping[str, Any], frozenset[str]]]:
     """Yield what the manifest says of logs that tables are made of, and which tables.
 
     At the end of the dump state is of what a broker will load, history of what happened.
     """
-    names = frozenset(each.table for each in wanted.steps if each.table)
+    names = frozenset(each.table for each in work.steps if each.table)
     earlier = of_history(manifest)
-    if wanted.instant.is_end and read_before_swaps(earlier):
-        told = _of_history(wanted.steps)
+    if work.instant.is_end and read_before_swaps(earlier):
+        told = _of_history(work.steps)
         yield manifest, names - told
         yield earlier, told
     else:

@@ -29,7 +29,7 @@ class GroupSelection:
     """What was found.
 
     Attributes:
-        found: Rows of the table `groups`.
+        rows: Rows of the table `groups`.
         cannot_tell: What the dump does not hold the answer to, one sentence each.
         missing: What was asked for, by name or pattern, and is known not to have been there.
         instant: The instant asked about, in words.
@@ -39,7 +39,7 @@ class GroupSelection:
         by_setting: What the number of partitions rests on, where that is a setting.
     """
 
-    found: pa.Table
+    rows: pa.Table
     cannot_tell: tuple[str, ...]
     missing: tuple[str, ...]
     instant: str = ""
@@ -73,10 +73,10 @@ class GroupSelection:
             ),
         ]
 
-    def _not_there(self, asked: str) -> str:
-        if is_name(asked):
-            return f"group {asked} does not exist at {self.instant}"
-        return f"no group matches {asked!r} at {self.instant}"
+    def _not_there(self, name: str) -> str:
+        if is_name(name):
+            return f"group {name} does not exist at {self.instant}"
+        return f"no group matches {name!r} at {self.instant}"
 
 
 def select_groups(
@@ -150,7 +150,7 @@ def _gap(completeness: GroupCompleteness, group: str, *, with_offsets: bool) -> 
     return gaps.membership or (gaps.offsets if with_offsets else None)
 
 
-def _refused(replayed: ReplayedWorkspace, found: pa.Table) -> tuple[str, ...]:
-    homes = pc.unique(found["coordinator_partition"]).to_pylist()
+def _refused(replayed: ReplayedWorkspace, groups: pa.Table) -> tuple[str, ...]:
+    homes = pc.unique(groups["coordinator_partition"]).to_pylist()
     every = StoredTables(replayed.tables.workspace)
     return tuple(refused_partitions(every, replayed.release, homes))

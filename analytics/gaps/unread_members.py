@@ -12,14 +12,14 @@ from analytics.gaps.group_selection import GroupSelection
 COLUMNS = ("group_id", "unread")
 
 
-def with_unread(asked: GroupSelection, members: pa.Table) -> GroupSelection:
+def with_unread(groups: GroupSelection, members: pa.Table) -> GroupSelection:
     """Say of which groups it cannot be told what their members own.
 
     Args:
-        asked: The groups asked for.
+        groups: The groups asked for.
         members: `COLUMNS` of the table `members`, of these groups and maybe others.
     """
-    is_asked = pc.is_in(members["group_id"], asked.found["group_id"].combine_chunks())
+    is_asked = pc.is_in(members["group_id"], groups.rows["group_id"].combine_chunks())
     unread = members.filter(pc.and_(is_asked, pc.is_valid(members["unread"])))
     told = {f"{each['group_id']}: {each['unread']}": None for each in unread.to_pylist()}
-    return replace(asked, cannot_tell=(*asked.cannot_tell, *told))
+    return replace(groups, cannot_tell=(*groups.cannot_tell, *told))

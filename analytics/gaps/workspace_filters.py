@@ -28,9 +28,11 @@ Filters = dict[str, list[Any]]
 def filters_of(manifest: Mapping[str, Any]) -> Filters:
     """Return what the workspace was limited to, when it was decoded and when it was replayed."""
     return {
-        name: list(dict.fromkeys(each for made in _made(manifest) for each in made.get(name) or ()))
+        name: list(
+            dict.fromkeys(each for made in _filters_of(manifest) for each in made.get(name) or ())
+        )
         for name in OPTIONS
-        if any(made.get(name) for made in _made(manifest))
+        if any(made.get(name) for made in _filters_of(manifest))
     }
 
 
@@ -48,7 +50,7 @@ def topics_held(manifest: Mapping[str, Any], topics: Iterable[str | None]) -> li
     Of the others it has no offset: that is not "never committed".
     """
     names = [each for each in topics if each is not None]
-    for made in _made(manifest):
+    for made in _filters_of(manifest):
         names = names_wanted(names, made.get("data_topics") or ())
     return names
 
@@ -64,54 +66,56 @@ def topics_left_out(manifest: Mapping[str, Any], topics: Iterable[str | None]) -
 
 def has_topic_filter(manifest: Mapping[str, Any]) -> bool:
     """Return whether a workspace has the offsets of some topics only."""
-    return any(made.get("data_topics") for made in _made(manifest))
+    return any(made.get("data_topics") for made in _filters_of(manifest))
 
 
-def are_some_topics(manifest: Mapping[str, Any], asked: Selection) -> bool:
+def are_some_topics(manifest: Mapping[str, Any], selection: Selection) -> bool:
     """Return whether offsets of some topics only are looked at: no sum of them is a whole group's.
 
     Args:
         manifest: Of the workspace that is asked.
-        asked: What the question is about.
+        selection: What the question is about.
     """
-    return bool(asked.topics) or has_topic_filter(manifest)
+    return bool(selection.topics) or has_topic_filter(manifest)
 
 
-def left_out_of(manifest: Mapping[str, Any], asked: Selection) -> list[str]:
+def left_out_of(manifest: Mapping[str, Any], selection: Selection) -> list[str]:
     """Return what a question is about and the workspace lacks, a sentence for each filter.
 
     Groups that are asked for by name and lie within the filters are answered for in full.
 
     Args:
         manifest: Of the workspace that is asked.
-        asked: What the question is about.
+        selection: What the question is about.
     """
-    return list(dict.fromkeys(each for made in _made(manifest) for each in _lacking(made, asked)))
+    return list(
+        dict.fromkeys(each for made in _filters_of(manifest) for each in _lacking(made, selection))
+    )
 
 
-def _lacking(made: Mapping[str, Any], asked: Selection) -> Iterator[str]:
-    groups, excluded = made.get("groups") or (), made.get("exclude_groups") or ()
-    topics = made.get("data_topics") or ()
-    are_names = bool(asked.groups) and all(map(is_name, asked.groups))
-    is_held = are_names and len(names_wanted(asked.groups, groups, excluded)) == len(
-        set(asked.groups)
+def _lacking(filters: Mapping[str, Any], selection: Selection) -> Iterator[str]:
+    groups, excluded = filters.get("groups") or (), filters.get("exclude_groups") or ()
+    topics = filters.get("data_topics") or ()
+    are_names = bool(selection.groups) and all(map(is_name, selection.groups))
+    is_held = are_names and len(names_wanted(selection.groups, groups, excluded)) == len(
+        set(selection.groups)
     )
     if not is_held:
-        if groups and not (asked.groups and set(asked.groups) <= set(groups)):
-            yield f"groups other than those of {_said('groups', groups)}: {_MADE_WITHOUT}"
-        if not set(excluded) <= set(asked.exclude_groups):
-            yield f"groups of {_said('exclude_groups', excluded)}: {_MADE_WITHOUT}"
-    if topics and not (asked.topics and set(asked.topics) <= set(topics)):
-        yield f"topics other than those of {_said('data_topics', topics)}: {_MADE_WITHOUT}"
+        if groups and not (selection.groups and set(selection.groups) <= set(groups)):
+            yield f"groups other than those of {_as_options('groups', groups)}: {_MADE_WITHOUT}"
+        if not set(excluded) <= set(selection.exclude_groups):
+            yield f"groups of {_as_options('exclude_groups', excluded)}: {_MADE_WITHOUT}"
+    if topics and not (selection.topics and set(selection.topics) <= set(topics)):
+        yield f"topics other than those of {_as_options('data_topics', topics)}: {_MADE_WITHOUT}"
 
 
 _MADE_WITHOUT: Final = "this workspace was made without them"
 
 
-def _said(name: str, values: Sequence[Any]) -> str:
+def _as_options(name: str, values: Sequence[Any]) -> str:
     return " ".join(f"{OPTIONS[name]} {each}" for each in values)
 
 
-def _made(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _filters_of(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """Return the filters of the decoding, and those of the replay."""
     return manifest.get("options") or {}, (manifest.get("replay") or {}).get("filters") or {}

@@ -68,7 +68,7 @@ class Dump:
             raise InputNotRecognizedError(
                 f"{self._found.workspaces[0]} is a workspace: give it as the only input"
             )
-        self.said = tuple(self._found.said)
+        self.said = tuple(self._found.descriptions)
         self._work = tempfile.mkdtemp(prefix="groupscope-", dir=work)
         # A DataFrame may still read what an unnamed dump wrote: it goes when Python ends.
         atexit.register(self.close)

@@ -33,7 +33,7 @@ from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
 from schemas import table, tables
 from schemas.nearest_names import did_you_mean, nearest_name
-from schemas.thresholds import Given
+from schemas.thresholds import GivenThresholds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -99,12 +99,12 @@ class State:
         self.manifest: Mapping[str, Any] = workspace.manifest()
         self.remarks = remarks
 
-    def ask(self, name: str, **asked: Any) -> Answered:  # noqa: ANN401 - of each question its own
+    def ask(self, name: str, **settings: Any) -> Answered:  # noqa: ANN401 - of each question its own
         """Ask a question by its name ("lag"), with its settings.
 
         Args:
             name: Of the question, as the command has it.
-            **asked: The settings that are not to be as by default; see the method of that name.
+            **settings: The settings that are not to be as by default; see the method of that name.
 
         Raises:
             UnknownQuestionError: There is no such question.
@@ -114,26 +114,26 @@ class State:
         """
         wanted = question(name)
         known = wanted.setting_names
-        for each in asked:
+        for each in settings:
             if each not in known:
                 hint = did_you_mean(each, known, "it has")
                 raise TypeError(f"{name} has no setting {each!r}: {hint}")
-        return self.answer_to(wanted, **asked)
+        return self.answer_to(wanted, **settings)
 
-    def answer_to(self, wanted: Question[P, Any], *args: P.args, **kwargs: P.kwargs) -> Answered:
+    def answer_to(self, question: Question[P, Any], *args: P.args, **kwargs: P.kwargs) -> Answered:
         """Answer a question, which may be one of your own.
 
         Raises:
             GroupscopeError: As `ask`.
         """
-        settings = wanted.settings(*args, **kwargs)
+        settings = question.settings(*args, **kwargs)
         if getattr(settings, "kafka_version", "") is None:
             settings = replace(settings, kafka_version=self._kafka_version)
         state = self.replayed
-        answer = wanted.ask(state, settings)
-        uncertain = uncertain_metadata(state, wanted.needs_of(settings))
+        answer = question.ask(state, settings)
+        uncertain = uncertain_metadata(state, question.needs_of(settings))
         answer = replace(answer, doubts=(*answer.doubts, *uncertain))
-        return Answered(wanted.name, answer, state, self._spark)
+        return Answered(question.name, answer, state, self._spark)
 
     @property
     def replayed(self) -> ReplayedWorkspace:
@@ -150,7 +150,7 @@ class State:
         settings: Mapping[str, str] | None = None,
         *,
         groups: Mapping[str, Mapping[str, str]] | None = None,
-        thresholds: Mapping[str, Given] | None = None,
+        thresholds: Mapping[str, GivenThresholds] | None = None,
     ) -> State:
         """Return the same state, of which questions are answered by settings of your own.
 
@@ -165,7 +165,7 @@ class State:
             self._workspace,
             self.remarks,
             self._kafka_version,
-            replace(self._settings, given=given),
+            replace(self._settings, from_file=given),
         )
 
     @property

@@ -24,7 +24,8 @@ class Answer:
         statements: By which rules and settings the question was answered, one sentence each.
         summary: What programs are told beside the tables, as JSON has it.
         figures: What sums up the rows for whoever shows them; no contract.
-        kept: The tables as a workspace keeps them, where those are of more than what was asked.
+        stored_tables: The tables as a workspace keeps them, where those are of more than what was
+            asked.
         rows_cannot_tell: Whether rows of the tables say themselves what cannot be told, and why.
     """
 
@@ -35,13 +36,13 @@ class Answer:
     statements: tuple[str, ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
-    kept: Mapping[str, pa.Table] | None = None
+    stored_tables: Mapping[str, pa.Table] | None = None
     rows_cannot_tell: bool = False
 
     @property
     def tables_to_keep(self) -> Mapping[str, pa.Table]:
         """The tables as a workspace keeps them: other groups may be asked about later."""
-        return self.tables if self.kept is None else self.kept
+        return self.tables if self.stored_tables is None else self.stored_tables
 
     @property
     def cannot_tell(self) -> tuple[str, ...]:

@@ -44,10 +44,10 @@ def marked_by_records(rows: pa.Table, coverage: Coverage, first: str, last: str)
     return _with(rows, with_marks_of_records(place, coverage, first, last))
 
 
-def _with(rows: pa.Table, found: pl.DataFrame) -> pa.Table:
+def _with(rows: pa.Table, completeness: pl.DataFrame) -> pa.Table:
     marks = (
-        ("complete", found["complete"].to_arrow()),
-        ("missing", found["missing"].to_arrow().cast(pa.string())),
+        ("complete", completeness["complete"].to_arrow()),
+        ("missing", completeness["missing"].to_arrow().cast(pa.string())),
     )
     for name, column in marks:
         if name in rows.column_names:

@@ -56,13 +56,13 @@ class Question(Generic[P, S]):
         """The names of what may be set."""
         return tuple(each.name for each in fields(cast("Any", self.settings)))
 
-    def settings_from(self, given: Mapping[str, Any]) -> S:
+    def settings_from(self, values: Mapping[str, Any]) -> S:
         """Return settings from those that several questions are given together.
 
         Args:
-            given: By name; those that the question does not have are left out.
+            values: By name; those that the question does not have are left out.
         """
-        chosen = {name: value for name, value in given.items() if name in self.setting_names}
+        chosen = {name: value for name, value in values.items() if name in self.setting_names}
         return cast("Callable[..., S]", self.settings)(**chosen)
 
     def ask(self, state: ReplayedWorkspace, settings: S) -> Answer:

@@ -71,9 +71,9 @@ class Redactor:
         """Return a document without names."""
         return redacted_document(document, self.pseudonyms, self.text)
 
-    def pattern(self, kind: str, wanted: str) -> str:
+    def pattern(self, kind: str, text: str) -> str:
         """Return what stands for a pattern that a team wrote; `*` stays, a name has its own."""
-        if wanted == "*":
-            return wanted
-        name = self.pseudonyms.of(kind, wanted)
-        return name if name in self.originals else self.pseudonyms.of("pattern", wanted)
+        if text == "*":
+            return text
+        name = self.pseudonyms.of(kind, text)
+        return name if name in self.originals else self.pseudonyms.of("pattern", text)

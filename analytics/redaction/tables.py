@@ -88,19 +88,19 @@ def _in_order(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     return rows.sort_by([(name, "ascending") for name in by]) if by else rows
 
 
-def _collect(values: pa.Array, name: str, found: Names) -> None:
+def _collect(values: pa.Array, name: str, names: Names) -> None:
     kind = kind_of(name)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary
     if pa.types.is_struct(values.type):
         for field in values.type:
-            _collect(pc.struct_field(values, field.name), field.name, found)
+            _collect(pc.struct_field(values, field.name), field.name, names)
     elif pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
-        _collect(values.flatten(), name, found)
+        _collect(values.flatten(), name, names)
     elif pa.types.is_map(values.type):
-        _collect(values.items, name, found)
+        _collect(values.items, name, names)
     elif kind is not None and _is_text(values.type):
-        found[kind] |= set(pc.unique(values).drop_null().to_pylist())
+        names[kind] |= set(pc.unique(values).drop_null().to_pylist())
 
 
 def _redacted(
@@ -157,7 +157,7 @@ def _has_changes(rows: pa.Table) -> bool:
     return {"event", "detail"} <= set(rows.column_names)
 
 
-def _with_resources(rows: pa.Table, made: pa.Table, pseudonyms: Pseudonyms) -> pa.Table:
+def _with_resources(rows: pa.Table, redacted: pa.Table, pseudonyms: Pseudonyms) -> pa.Table:
     """Of rows of settings: a resource is a group or a topic, as its type says; and the names."""
     named = [
         pseudonyms.of(kind, name) if kind in _RESOURCES and name is not None else name
@@ -170,18 +170,20 @@ def _with_resources(rows: pa.Table, made: pa.Table, pseudonyms: Pseudonyms) -> p
         for name in rows["name"].to_pylist()
     ]
     for column, values in (("resource", named), ("name", settings)):
-        place = made.column_names.index(column)
-        made = made.set_column(place, made.schema.field(place), pa.array(values, pa.string()))
-    return made
+        place = redacted.column_names.index(column)
+        redacted = redacted.set_column(
+            place, redacted.schema.field(place), pa.array(values, pa.string())
+        )
+    return redacted
 
 
-def names_of_document(document: object, found: Names, field: str = "") -> None:
+def names_of_document(document: object, names: Names, field: str = "") -> None:
     """Add the names that a JSON document has."""
     if isinstance(document, Mapping):
         for name, each in document.items():
-            names_of_document(each, found, name)
+            names_of_document(each, names, name)
     elif isinstance(document, list | tuple):
         for each in document:
-            names_of_document(each, found, field)
+            names_of_document(each, names, field)
     elif isinstance(document, str) and (kind := kind_of(field)) is not None:
-        found[kind].add(document)
+        names[kind].add(document)

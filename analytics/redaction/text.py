@@ -68,7 +68,7 @@ class NamesInText:
             return text
         if self._unclear.are_in(text):
             return WITHHELD_TEXT
-        changed = _WORD.sub(lambda found: self._word(found[0]), text)
+        changed = _WORD.sub(lambda word: self._word(word[0]), text)
         return WITHHELD_TEXT if self._to_check.are_in(changed) else changed
 
     def object(self, text: str) -> str:

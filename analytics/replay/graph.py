@@ -49,13 +49,13 @@ class Pass:
     Attributes:
         of_buckets: Steps for each bucket.
         gathered: What of it steps that are made once take, in this pass or later.
-        written: What of it are rows of tables.
+        tables: What of it are rows of tables.
         once: Steps after all buckets.
     """
 
     of_buckets: tuple[TableStep, ...]
     gathered: frozenset[str]
-    written: frozenset[str]
+    tables: frozenset[str]
     once: tuple[TableStep, ...]
 
 
@@ -115,13 +115,13 @@ def _needed(makers: Mapping[str, TableStep], names: Iterable[str]) -> set[str]:
 
 
 def resolve(
-    steps: Sequence[TableStep], given: Mapping[str, Any], *, at_once: int = 1
+    steps: Sequence[TableStep], initial: Mapping[str, Any], *, at_once: int = 1
 ) -> dict[str, Any]:
     """Run all steps, each once and after those it depends on.
 
     Args:
         steps: In any order, some perhaps twice; where several could run, the first of them does.
-        given: What is there from the start, by name.
+        initial: What is there from the start, by name.
         at_once: How many run at the same time.
 
     Returns:
@@ -136,7 +136,7 @@ def resolve(
     pool = ThreadPoolExecutor(at_once)
     try:
         while waiting or running:
-            there = {**given, **made}
+            there = {**initial, **made}
             ready = [step for step in waiting if there.keys() >= set(step.inputs)]
             for step in ready[: at_once - len(running)]:
                 waiting.remove(step)

@@ -19,13 +19,13 @@ class DialectState:
         dialect: Its name.
         tables: By name: `share_partitions`, `share_batches`, and those of the dialect alone.
         unseen: Of each partition of which a part is lost, what: groups may be hidden there.
-        given: The INPUTs as given.
+        inputs: The INPUTs as given.
     """
 
     dialect: str
     tables: Mapping[str, pa.Table]
     unseen: Sequence[str]
-    given: Sequence[str]
+    inputs: Sequence[str]
 
     @property
     def cannot_tell(self) -> list[str]:
@@ -57,4 +57,4 @@ class DialectState:
             name: rows.filter(pc.is_in(rows["group_id"], wanted))
             for name, rows in self.tables.items()
         }
-        return DialectState(self.dialect, tables, self.unseen, self.given)
+        return DialectState(self.dialect, tables, self.unseen, self.inputs)

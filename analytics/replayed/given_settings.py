@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analytics.replay.dump.assumptions import ONE_REPLICA, UNCLEAN_ELECTIONS_OFF
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from schemas.thresholds import NONE_GIVEN, Given
+from schemas.thresholds import NONE_GIVEN, GivenThresholds
 
 PARTITIONS_SETTINGS: Final = {
     CONSUMER_OFFSETS: "offsets.topic.num.partitions",
@@ -53,7 +53,7 @@ class GivenSettings:
     findings: Mapping[str, Any] = field(default_factory=dict)
     suppressions: Sequence[Any] = ()
 
-    def thresholds(self, question: str) -> Given:
+    def thresholds(self, question: str) -> GivenThresholds:
         """Return the thresholds that a question is given here."""
         return self.rules.get(question) or NONE_GIVEN
 
@@ -64,11 +64,11 @@ class Settings:
 
     Attributes:
         brokers: Files of `--broker-config`.
-        given: The file of `--config`.
+        from_file: The file of `--config`.
     """
 
     brokers: Sequence[BrokerSettings] = ()
-    given: GivenSettings = field(default_factory=GivenSettings)
+    from_file: GivenSettings = field(default_factory=GivenSettings)
 
     def of_elections(self) -> tuple[str, ...]:
         """Return what the settings say of elections: names of `analytics.replay.dump.assumptions`.
@@ -84,7 +84,7 @@ class Settings:
 
     def _all_say(self, name: str) -> str | None:
         """Return the value of a setting that all brokers have; None where one may have another."""
-        everywhere = self.given.values.get(name)
+        everywhere = self.from_file.values.get(name)
         extra = [] if everywhere is None and self.brokers else [everywhere]
         own = (each.values.get(name, everywhere) for each in self.brokers)
         values = {None if each is None else each.strip().lower() for each in (*own, *extra)}
@@ -95,7 +95,7 @@ class Settings:
         name = PARTITIONS_SETTINGS.get(topic)
         if name is None:
             return None
-        every = (self.given.values, *(each.values for each in self.brokers))
+        every = (self.from_file.values, *(each.values for each in self.brokers))
         counts = {each[name].strip() for each in every if name in each}
         (only,) = counts if len(counts) == 1 else ("",)
         return int(only) if only.isascii() and only.isdecimal() and int(only) else None

@@ -22,7 +22,7 @@ _OF_QUESTIONS = frozenset({_REPLAY, EVALUATIONS, FILES})
 
 
 def keep_evaluations(
-    space: Workspace, found: Mapping[str, pa.Table], replayed: ReplayedWorkspace
+    space: Workspace, tables: Mapping[str, pa.Table], replayed: ReplayedWorkspace
 ) -> None:
     """Write tables into the workspace; the manifest says of which instant they are.
 
@@ -41,14 +41,14 @@ def keep_evaluations(
         earlier = manifest.get(EVALUATIONS, {})
         parts = [
             part
-            for part in (_kept(space) if is_kept else ())
-            if (name := part.table.rpartition("/")[2]) in earlier and name not in found
+            for part in (_stored_parts(space) if is_kept else ())
+            if (name := part.table.rpartition("/")[2]) in earlier and name not in tables
         ]
-        parts += [write_rows(staging, name, rows) for name, rows in found.items()]
+        parts += [write_rows(staging, name, rows) for name, rows in tables.items()]
         said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
         manifest[EVALUATIONS] = {
             **earlier,
-            **{name: {**said, "rows": rows.num_rows} for name, rows in found.items()},
+            **{name: {**said, "rows": rows.num_rows} for name, rows in tables.items()},
         }
         staging.publish(parts, [EVALUATIONS] if is_kept else FOLDERS, manifest)
     except BaseException:
@@ -80,7 +80,7 @@ def _of_dump(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in manifest.items() if name not in _OF_QUESTIONS}
 
 
-def _kept(space: Workspace) -> list[Part]:
+def _stored_parts(space: Workspace) -> list[Part]:
     """Return the files of evaluations that are there."""
     selector = fs.FileSelector(space.path(EVALUATIONS), allow_not_found=True, recursive=True)
     return [

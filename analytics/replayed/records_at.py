@@ -27,7 +27,7 @@ def records_at(
     replayed: ReplayedWorkspace,
     name: str,
     columns: Sequence[str],
-    wanted: pc.Expression | None = None,
+    condition: pc.Expression | None = None,
 ) -> pa.Table:
     """Return the records of a decoded table in order of offset.
 
@@ -35,13 +35,13 @@ def records_at(
         replayed: Says the instant, which lines are followed, and where decoded tables are.
         name: Of the decoded table.
         columns: What is needed; `partition` and `offset` are there too.
-        wanted: Which records; None is all.
+        condition: Which records; None is all.
 
     Returns:
         No rows where the workspace holds no decoded tables.
     """
     needed = list(dict.fromkeys([*_PLACE, *columns]))
-    found = _on_lines(replayed, name, needed, [] if wanted is None else [wanted])
+    found = _on_lines(replayed, name, needed, [] if condition is None else [condition])
     ends = replayed.as_of["offsets"]
     if ends and found.num_rows:
         below = [
@@ -55,11 +55,11 @@ def records_at(
 
 
 def _on_lines(
-    replayed: ReplayedWorkspace, name: str, columns: list[str], wanted: list[pc.Expression]
+    replayed: ReplayedWorkspace, name: str, columns: list[str], required: list[pc.Expression]
 ) -> pa.Table:
     """Read what survived, and where another line is followed what that one has instead."""
     left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
-    conditions, swapped = [*wanted, *(~each for each in left)], replayed.before_swaps
+    conditions, swapped = [*required, *(~each for each in left)], replayed.before_swaps
     found = []
     if swapped:
         before, of_them = f"{BEFORE_SWAPS}/{DECODED}/{name}", is_before_swaps(swapped)
@@ -72,7 +72,7 @@ def _on_lines(
         for piece in line.pieces:
             where = from_offset(line.topic, line.partition, piece.first, piece.end)
             folder = f"{DIVERGED}/{piece.copy}/{DECODED}/{name}"
-            found.append(_read(replayed, folder, columns, [*wanted, where]))
+            found.append(_read(replayed, folder, columns, [*required, where]))
     return pa.concat_tables(
         [each for each in found if each is not None], promote_options="permissive"
     )

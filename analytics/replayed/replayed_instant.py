@@ -11,16 +11,18 @@ from analytics.replay.log.frames import frames_of_rows
 from analytics.replay.log.instants import AsOf
 
 
-def replayed_instant(said: Mapping[str, Any], frames: Iterable[Mapping[str, Any]] = ()) -> AsOf:
+def replayed_instant(
+    manifest_entry: Mapping[str, Any], frames: Iterable[Mapping[str, Any]] = ()
+) -> AsOf:
     """Return the instant that the manifest of a replay says.
 
     Args:
-        said: As answers have it.
+        manifest_entry: As answers have it.
         frames: Of partitions whose times go back, as `frame_rows` returns them.
     """
-    time = said["time"] and datetime.fromisoformat(said["time"])
+    time = manifest_entry["time"] and datetime.fromisoformat(manifest_entry["time"])
     offsets = {}
-    for place, end in said["offsets"].items():
+    for place, end in manifest_entry["offsets"].items():
         topic, _, number = place.rpartition("-")
         offsets[topic, int(number)] = end
     time_ms = milliseconds_of(time) if time else None

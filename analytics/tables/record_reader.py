@@ -48,7 +48,7 @@ class RecordFile:
     table: str
     path: str
     size: int
-    wanted: pc.Expression | None
+    condition: pc.Expression | None
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class RecordReader:
             WorkspaceError: A file is damaged.
         """
         names = _read_of(table_schema(name))
-        wanted = [*self._wanted(name), *_in_bucket(bucket)]
+        wanted = [*self._conditions(name), *_in_bucket(bucket)]
         found = [self.empty(name)]
         for where, conditions in self._on_lines(name):
             with reading(self.source.location):
@@ -108,7 +108,7 @@ class RecordReader:
     def files(self, name: str) -> Iterator[RecordFile]:
         """Yield the files of a decoded table, with what is wanted of them."""
         for where, conditions in self._on_lines(name):
-            every = _all([*self._wanted(name), *conditions])
+            every = _all([*self._conditions(name), *conditions])
             for path in where.files if isinstance(where, ds.FileSystemDataset) else ():
                 yield RecordFile(name, path, self.source.filesystem.get_file_info(path).size, every)
 
@@ -123,7 +123,7 @@ class RecordReader:
             whole = ds.dataset(
                 file.path, schema=schema, filesystem=self.source.filesystem, format="parquet"
             )
-            found = whole.scanner(columns=_read_of(schema), filter=file.wanted, **A_FEW_AHEAD)
+            found = whole.scanner(columns=_read_of(schema), filter=file.condition, **A_FEW_AHEAD)
             for each in found.to_batches():
                 if each.num_rows:
                     rows = pa.Table.from_batches([each])
@@ -154,7 +154,7 @@ class RecordReader:
         """
         at_home = AtHome.of(name, self.homes)
         with reading(self.source.location):
-            found = self._asked(name, _with(fields, at_home), topic)
+            found = self._scans(name, _with(fields, at_home), topic)
             rows = (_frame(at.to_table(columns, every)) for at, columns, every in found)
             return pl.concat(rows if at_home is None else map(at_home.only, rows))
 
@@ -174,12 +174,12 @@ class RecordReader:
             topic: The internal topic that is read.
         """
         field = f"key.{key_columns(GROUPS)[name]}"
-        for where, columns, every in self._asked(
+        for where, columns, every in self._scans(
             name, {"key": field, "partition": "partition"}, topic
         ):
             files = where.files if isinstance(where, ds.FileSystemDataset) else []
             is_filtered = bool(
-                self.lines or self.before_swaps or any(True for _ in self._wanted(name))
+                self.lines or self.before_swaps or any(True for _ in self._conditions(name))
             )
             for path in [] if is_filtered else files:
                 with reading(path):
@@ -191,19 +191,19 @@ class RecordReader:
         self, name: str, fields: Mapping[str, str], topic: str
     ) -> Iterator[pl.DataFrame]:
         with reading(self.source.location):
-            for where, columns, every in self._asked(name, fields, topic):
+            for where, columns, every in self._scans(name, fields, topic):
                 yield _frame(where.scanner(columns=columns).projected_schema.empty_table())
                 for batch in batches_by_file(where, columns, every):
                     if batch.num_rows:
                         yield _frame(pa.Table.from_batches([batch]))
 
-    def _asked(
+    def _scans(
         self, name: str, fields: Mapping[str, str], topic: str
     ) -> Iterator[tuple[ds.Dataset, dict[str, pc.Expression], pc.Expression]]:
         """Yield where records are, the columns that are read, and of which rows."""
         columns = {column: pc.field(*field.split(".")) for column, field in fields.items()}
         for where, conditions in self._on_lines(name):
-            every = reduce(and_, [pc.field("topic") == topic, *self._wanted(name), *conditions])
+            every = reduce(and_, [pc.field("topic") == topic, *self._conditions(name), *conditions])
             yield where, columns, every
 
     def table_where(self, name: str, columns: Sequence[str], where: pc.Expression) -> pl.DataFrame:
@@ -274,10 +274,10 @@ class RecordReader:
     def _dataset(self, folder: str, name: str) -> ds.Dataset | None:
         """Return the files of a table, None where it has none; they keep what footers say."""
         if folder not in self._opened:
-            self._opened[folder] = self._found(folder, name)
+            self._opened[folder] = self._open_dataset(folder, name)
         return self._opened[folder]
 
-    def _found(self, folder: str, name: str) -> ds.Dataset | None:
+    def _open_dataset(self, folder: str, name: str) -> ds.Dataset | None:
         source = self.source
         path = records_folder(source, folder)
         if path is None:
@@ -287,7 +287,7 @@ class RecordReader:
                 path, schema=table_schema(name), filesystem=source.filesystem, format="parquet"
             )
 
-    def _wanted(self, name: str) -> Iterator[pc.Expression]:
+    def _conditions(self, name: str) -> Iterator[pc.Expression]:
         """Yield which records of a table are of the groups and topics that are asked for."""
         if self.topics:
             yield pc.field("topic").isin(pa.array(self.topics, pa.string()))

@@ -82,7 +82,7 @@ class StoredTables:
         with reading(self.workspace.path(folder_of(name))):
             texts = [each.name for each in table(name).columns if each.type == "string"]
             kind = ds.ParquetFileFormat(dictionary_columns=texts)
-            found, wanted = self._there(name, kind), self._wanted(name, None)
+            found, wanted = self._there(name, kind), self._condition(name, None)
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
@@ -93,7 +93,7 @@ class StoredTables:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            found, wanted = self._there(name), self._wanted(name, where)
+            found, wanted = self._there(name), self._condition(name, where)
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
@@ -119,9 +119,9 @@ class StoredTables:
         files: Sequence[str] | None = None,
     ) -> ds.Scanner:
         found = self._there(name, files=files)
-        return found.scanner(columns=_names(name, columns), filter=self._wanted(name, where))
+        return found.scanner(columns=_names(name, columns), filter=self._condition(name, where))
 
-    def _wanted(self, name: str, where: pc.Expression | None) -> pc.Expression | None:
+    def _condition(self, name: str, where: pc.Expression | None) -> pc.Expression | None:
         wanted = where
         for each in self._selected(name):
             wanted = each if wanted is None else wanted & each

@@ -47,7 +47,7 @@ def field_type(each: Field) -> pa.DataType:
     return pa.list_(pa.field("element", item)) if each.is_array else item
 
 
-def to_array(column: Column, wanted: pa.DataType) -> pa.Array:
+def to_array(column: Column, type_: pa.DataType) -> pa.Array:
     """Copy a column into an Arrow array of the type that ``field_type`` names.
 
     Raises:
@@ -55,55 +55,55 @@ def to_array(column: Column, wanted: pa.DataType) -> pa.Array:
     """
     match column:
         case Fixed():
-            return _fixed(column, wanted)
+            return _fixed(column, type_)
         case Binary():
-            return string_array(column) if wanted == pa.string() else binary_array(column)
+            return string_array(column) if type_ == pa.string() else binary_array(column)
         case Repeated():
-            return _list(column, wanted)
+            return _list(column, type_)
         case Group():
-            return struct_array(column, wanted)
+            return struct_array(column, type_)
 
 
-def _fixed(column: Fixed, wanted: pa.DataType) -> pa.Array:
+def _fixed(column: Fixed, type_: pa.DataType) -> pa.Array:
     if column.valid is not None and not column.valid.any():
-        return pa.nulls(column.size, wanted)
+        return pa.nulls(column.size, type_)
     if column.values.dtype.kind == "V":
         return uuid_array(column)
     mask = None if column.valid is None else ~column.valid
-    return pa.array(column.values, wanted, mask=mask)
+    return pa.array(column.values, type_, mask=mask)
 
 
-def _list(column: Repeated, wanted: pa.DataType) -> pa.Array:
-    items = to_array(column.items, wanted.value_type)
+def _list(column: Repeated, type_: pa.DataType) -> pa.Array:
+    items = to_array(column.items, type_.value_type)
     bounds = np.zeros(column.size + 1, np.int32)
     np.cumsum(np.maximum(column.count, 0), out=bounds[1:])
     null = column.count < 0
     validity = pa.array(~null).buffers()[1] if null.any() else None
     return pa.Array.from_buffers(
-        wanted, column.size, [validity, pa.py_buffer(bounds)], children=[items]
+        type_, column.size, [validity, pa.py_buffer(bounds)], children=[items]
     )
 
 
-def struct_array(column: Group, wanted: pa.DataType) -> pa.StructArray:
+def struct_array(column: Group, type_: pa.DataType) -> pa.StructArray:
     """Copy a group of columns into an Arrow struct array."""
-    children = [to_array(column.columns[each.name], each.type) for each in wanted]
+    children = [to_array(column.columns[each.name], each.type) for each in type_]
     mask = None if column.valid is None or column.valid.all() else pa.array(~column.valid)
-    return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)
+    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
 
 
-def invalid_rows(column: Column, wanted: pa.DataType) -> NDArray[np.bool_]:
+def invalid_rows(column: Column, type_: pa.DataType) -> NDArray[np.bool_]:
     """Rows that hold, at any depth, a string that is not UTF-8."""
     match column:
-        case Binary() if wanted == pa.string():
+        case Binary() if type_ == pa.string():
             return invalid_text(column)
         case Repeated():
-            bad = np.append(invalid_rows(column.items, wanted.value_type), False).astype(np.int64)
+            bad = np.append(invalid_rows(column.items, type_.value_type), False).astype(np.int64)
             before = np.append(0, np.cumsum(bad))
             first = starts_of(column.count)
             return before[first + np.maximum(column.count, 0)] > before[first]
         case Group():
             rows = np.zeros(column.size, np.bool_)
-            for each in wanted:
+            for each in type_:
                 rows |= invalid_rows(column.columns[each.name], each.type)
             return rows
         case _:

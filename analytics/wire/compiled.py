@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64] | memoryview
     """The same, where it reads numbers of 64 bits."""
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 BYTES: Final = "Array(uint8, 1, 'C', readonly=True)"
@@ -39,7 +39,7 @@ WORTH_COMPILING: Final = 300_000
 _OPTIONS: Final[dict[str, Any]] = {"_nrt": False}
 
 
-class Loop(Generic[Given, Result]):
+class Loop(Generic[Params, Result]):
     """A function over bytes, of numbers and arrays, that is compiled when it is worth it.
 
     Its first argument is the bytes. It makes no arrays, and keeps every index inside its array
@@ -50,21 +50,21 @@ class Loop(Generic[Given, Result]):
 
     def __init__(
         self,
-        body: Callable[Concatenate[Any, Given], Result],
+        body: Callable[Concatenate[Any, Params], Result],
         signature: str,
         parts: tuple[Callable[..., object], ...],
     ) -> None:
         self.interpreted = body
         self._signature, self._parts = signature, parts
-        self._compiled: Callable[Concatenate[Any, Given], Result] | None = None
+        self._compiled: Callable[Concatenate[Any, Params], Result] | None = None
         self._fields = 0
 
     def __call__(
         self,
         fields: int,
         data: NDArray[np.uint8 | np.int64],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
+        *args: Params.args,
+        **kwargs: Params.kwargs,
     ) -> Result:
         """Run the loop, which will read about so many fields."""
         if self.pays(fields):
@@ -78,7 +78,7 @@ class Loop(Generic[Given, Result]):
         return Loop.compiler_is_loaded or self._fields >= WORTH_COMPILING
 
     @property
-    def compiled(self) -> Callable[Concatenate[Any, Given], Result]:
+    def compiled(self) -> Callable[Concatenate[Any, Params], Result]:
         """The machine code, for these types only."""
         if self._compiled is None:
             try:
@@ -88,20 +88,20 @@ class Loop(Generic[Given, Result]):
                 self._compiled = self._compile(cache=False)
         return self._compiled
 
-    def _compile(self, *, cache: bool) -> Callable[Concatenate[Any, Given], Result]:
+    def _compile(self, *, cache: bool) -> Callable[Concatenate[Any, Params], Result]:
         import numba  # noqa: PLC0415 - it takes its time
         from numba.extending import register_jitable  # noqa: PLC0415
 
         Loop.compiler_is_loaded = True
         for part in self._parts:
             register_jitable(**_OPTIONS)(part)
-        made: Any = numba.njit(self._signature, cache=cache, **_OPTIONS)
-        return cast("Callable[Concatenate[Any, Given], Result]", made(self.interpreted))
+        compiler: Any = numba.njit(self._signature, cache=cache, **_OPTIONS)
+        return cast("Callable[Concatenate[Any, Params], Result]", compiler(self.interpreted))
 
 
 def compiled(
     signature: str, *parts: Callable[..., object]
-) -> Callable[[Callable[Concatenate[Any, Given], Result]], Loop[Given, Result]]:
+) -> Callable[[Callable[Concatenate[Any, Params], Result]], Loop[Params, Result]]:
     """Make a function a `Loop`.
 
     Args:
@@ -109,7 +109,7 @@ def compiled(
         parts: Functions of the same module that it calls.
     """
 
-    def made(body: Callable[Concatenate[Any, Given], Result]) -> Loop[Given, Result]:
+    def loop_of(body: Callable[Concatenate[Any, Params], Result]) -> Loop[Params, Result]:
         return Loop(body, signature, parts)
 
-    return made
+    return loop_of

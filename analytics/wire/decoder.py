@@ -121,7 +121,7 @@ class _Compiler:
         run, tags = item.steps[0], item.steps[1:]
         if not isinstance(run, FixedRun) or run.then is not None:
             return None
-        if any(not isinstance(each, TagSection) or each.known for each in tags):
+        if any(not isinstance(each, TagSection) or each.fields for each in tags):
             return None
         parts: list[Any] = [(name, run.dtype[name]) for name in run.dtype.names or ()]
         parts += [("tags", np.dtype("u1"))] if tags else []

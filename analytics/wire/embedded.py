@@ -58,11 +58,11 @@ class EmbeddedReader:
             record: Of each row of the column.
             column: The bytes.
         """
-        rows = np.flatnonzero((column.length > 0) & self._wanted(journal, record, column.buffer))
+        rows = np.flatnonzero((column.length > 0) & self._is_used(journal, record, column.buffer))
         parsed = [(rows[part], group) for part, group in self._parse(column, rows)]
         return scatter(column.size, absent_struct(self.message.row, column.buffer, 1), parsed)
 
-    def _wanted(
+    def _is_used(
         self, journal: Journal, record: NDArray[np.int64], buffer: ByteBuffer
     ) -> NDArray[np.bool_]:
         if self.use.when_field is None or self.use.when_value is None:
@@ -116,12 +116,12 @@ class EmbeddedReader:
         return Group(columns, group.size)
 
     def _marked(
-        self, rows: NDArray[np.int64], group: Group, written: int | None
+        self, rows: NDArray[np.int64], group: Group, fields_written: int | None
     ) -> tuple[NDArray[np.int64], Column]:
         """Say how many fields were written; leave out messages with text that is no UTF-8."""
         if self.message.may_end_early:
-            mark = np.full(group.size, written or 0, np.int32)
-            is_early = np.full(group.size, written is not None)
+            mark = np.full(group.size, fields_written or 0, np.int32)
+            is_early = np.full(group.size, fields_written is not None)
             group.columns[FIELDS_WRITTEN.column] = Fixed(mark, is_early)
         broken = invalid_rows(group, struct_type(self.message.row))
         if not broken.any():

@@ -98,7 +98,7 @@ def read_row(
     fields: NDArray[np.uint64],
     at: np.uint64,
     stop: np.uint64,
-    found: NDArray[np.uint64],
+    values: NDArray[np.uint64],
     row: int,
 ) -> np.uint64:
     """Read the fields of one row; return where they end, beyond ``stop`` where one is not sound."""
@@ -111,7 +111,7 @@ def read_row(
             length, at = read_length(data, at, stop, width)
             if length == NULL and kind == TEXT:
                 return stop + _1
-            found[column, row], found[column + 1, row] = at, length
+            values[column, row], values[column + 1, row] = at, length
             column += 2
             at += _0 if length == NULL else length
             continue
@@ -120,24 +120,24 @@ def read_row(
             if value != _0:
                 return stop + _1
         else:
-            found[column, row] = value
+            values[column, row] = value
             column += 1
         at += width
     return at
 
 
 def skip_row(
-    fields: NDArray[np.uint64], at: np.uint64, found: NDArray[np.uint64], row: int
+    fields: NDArray[np.uint64], at: np.uint64, values: NDArray[np.uint64], row: int
 ) -> None:
     """Give a row of nulls zeros, and empty texts where the row before it ends."""
     column = 0
     for field in range(len(fields)):
         kind = fields[field, KIND]
         if kind >= TEXT:
-            found[column, row], found[column + 1, row] = at, _0
+            values[column, row], values[column + 1, row] = at, _0
             column += 2
         elif kind != NO_TAGS:
-            found[column, row] = _0
+            values[column, row] = _0
             column += 1
 
 
@@ -155,7 +155,7 @@ def walk_fields(
     fields: NDArray[np.uint64],
     starts: NDArray[np.uint64],
     ends: NDArray[np.uint64],
-    found: NDArray[np.uint64],
+    values: NDArray[np.uint64],
     after: NDArray[np.uint64],
 ) -> int:
     """Read the fields of every row.
@@ -165,7 +165,7 @@ def walk_fields(
         fields: Of each its kind and its width: of the number, the bytes, or the text's length.
         starts: Where the first field of each row begins.
         ends: Where each row ends; `NULL` for a row of nulls.
-        found: Filled: a column for each field, for a text two: its place and its length.
+        values: Filled: a column for each field, for a text two: its place and its length.
         after: Filled: where the last field of each row ends.
 
     Returns:
@@ -175,10 +175,10 @@ def walk_fields(
     for row in range(starts.size):
         stop = ends[row]
         if stop == NULL:
-            skip_row(fields, before, found, row)
+            skip_row(fields, before, values, row)
             after[row] = starts[row]
             continue
-        before = read_row(data, fields, starts[row], stop, found, row)
+        before = read_row(data, fields, starts[row], stop, values, row)
         if before > stop:
             return row
         after[row] = before
@@ -206,7 +206,7 @@ class FieldWalk:
                 break
             fields.append((name, part))
         whole = len(fields) == len(inline)
-        return cls(tuple(fields), whole and any(not each.known for each in tags))
+        return cls(tuple(fields), whole and any(not each.fields for each in tags))
 
     def read(self, cursor: Cursor, null: Mask | None = None) -> dict[str, Column] | None:
         """Read the fields of every row and move every position past them.
@@ -222,23 +222,25 @@ class FieldWalk:
         if null is not None:
             ends = np.where(null, NULL, ends)
         starts = _unsigned(cursor.position)
-        read = walk_fields.compiled(cursor.buffer.data, self._told, starts, ends, found, after)
+        read = walk_fields.compiled(
+            cursor.buffer.data, self._field_codes, starts, ends, found, after
+        )
         if read < cursor.size:
             return None
         cursor.position = after.view(np.int64)
         return self._columns(cursor, found, null)
 
     def _columns(
-        self, cursor: Cursor, found: NDArray[np.uint64], null: Mask | None
+        self, cursor: Cursor, values: NDArray[np.uint64], null: Mask | None
     ) -> dict[str, Column]:
         columns: dict[str, Column] = {}
         place = 0
         for name, reader in self.fields:
             if isinstance(reader, TextContent):
-                start, length = found[place].view(np.int64), found[place + 1].view(np.int64)
+                start, length = values[place].view(np.int64), values[place + 1].view(np.int64)
                 columns[name] = reader.remembered(cursor, Binary(cursor.buffer, start, length))
             else:
-                columns[name] = _fixed(reader, cursor, found[place], null)
+                columns[name] = _fixed(reader, cursor, values[place], null)
             place += _width_found(reader)
         return columns
 
@@ -247,12 +249,12 @@ class FieldWalk:
         return (reader for _, reader in self.fields)
 
     @cached_property
-    def _told(self) -> NDArray[np.uint64]:
-        told = [_told(reader) for reader in self._readers]
+    def _field_codes(self) -> NDArray[np.uint64]:
+        told = [_field_code(reader) for reader in self._readers]
         return np.array([*told, *([(NO_TAGS, 1)] if self.ends_with_no_tags else [])], np.uint64)
 
 
-def _told(reader: FixedReader | TextContent) -> tuple[np.uint64, int]:
+def _field_code(reader: FixedReader | TextContent) -> tuple[np.uint64, int]:
     """What `walk_fields` is told of a field."""
     if isinstance(reader, TextContent):
         width = int(COMPACT) if reader.prefix is None else reader.prefix.itemsize
@@ -266,15 +268,15 @@ def _width_found(reader: FixedReader | TextContent) -> int:
 
 
 def _fixed(
-    reader: FixedReader, cursor: Cursor, found: NDArray[np.uint64], null: Mask | None
+    reader: FixedReader, cursor: Cursor, places: NDArray[np.uint64], null: Mask | None
 ) -> Fixed:
     wire = WIRE_DTYPES[reader.wire_type]
     if wire == _UUID:
-        values = cursor.buffer.gather(wire, found.view(np.int64))
+        values = cursor.buffer.gather(wire, places.view(np.int64))
         return Fixed(values, None if null is None else ~null)
     if wire.kind == "b":
-        return Fixed(found != 0)
-    values = found.astype(wire.newbyteorder("="))
+        return Fixed(places != 0)
+    values = places.astype(wire.newbyteorder("="))
     return Fixed(values.astype(COLUMN_DTYPES[reader.column_type], copy=False))
 
 

@@ -40,12 +40,12 @@ class TagSection:
 
     path: str
     version: int
-    known: Mapping[int, TaggedField]
+    fields: Mapping[int, TaggedField]
 
     def read(self, cursor: Cursor, columns: dict[str, Column]) -> None:
         """Read the section of every row; a tag that was not written holds its default."""
         count = read_unsigned_varint(cursor, self._at("tags"))
-        parts: Parts = {tag: [] for tag in self.known}
+        parts: Parts = {tag: [] for tag in self.fields}
         if count.any():
             too_many = count * _LEAST_TAG > cursor.remaining
             if too_many.any():
@@ -58,7 +58,7 @@ class TagSection:
                 cursor.rejoin(rows, part)
                 step += 1
                 rows = rows[(count[rows] > step) & ~part.dead]
-        for tag, tagged in self.known.items():
+        for tag, tagged in self.fields.items():
             unwritten = default(tagged.each, self.version, cursor.buffer)
             columns[tagged.each.column] = scatter(cursor.size, unwritten, parts[tag])
 
@@ -72,7 +72,7 @@ class TagSection:
         dead = cursor.dead
         for number in distinct(tag[~dead]):
             chosen = np.flatnonzero((tag == number) & ~dead)
-            tagged = self.known.get(number)
+            tagged = self.fields.get(number)
             if tagged is None:
                 self._keep(cursor, chosen, number, start[chosen], size[chosen])
             else:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
 
 _SECONDS: Final = 300
-_SHOWN: Final = 2000
+_MOST_CHARACTERS: Final = 2000
 
 
 def run_hook(console: Console, command: str, summary: Path) -> None:
@@ -40,6 +40,6 @@ def run_hook(console: Console, command: str, summary: Path) -> None:
         return
     for printed in (ran.stdout, ran.stderr):
         if text := printed.decode("utf-8", "replace").strip():
-            console.say(text[:_SHOWN])
+            console.say(text[:_MOST_CHARACTERS])
     if ran.returncode != 0:
         console.error(f"--on-findings {command}: ended with {ran.returncode}")

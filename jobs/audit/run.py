@@ -29,10 +29,10 @@ from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
-from jobs.asking import SAYS, answer_exit_code, report_answer
+from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.hook import run_hook
 from jobs.audit.page import audit_summary, page_of_workspace
-from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.cli.held_console import HeldConsole
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
@@ -66,7 +66,7 @@ NEEDS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AuditOptions:
     """The options of the command.
 
     Attributes:
@@ -95,7 +95,7 @@ class Wanted:
 @one_session()
 def audit_of(
     console: Console,
-    wanted: Wanted,
+    audit_options: AuditOptions,
     output_format: str,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> tuple[Text, int]:
@@ -105,21 +105,21 @@ def audit_of(
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
     # What is wrong with a suite is said before anything is done.
-    team_suites(wanted.expectations)
-    before = None if wanted.since is None else _earlier(wanted.since)
-    if wanted.redact is None:
+    team_suites(audit_options.expectations)
+    before = None if audit_options.since is None else _earlier(audit_options.since)
+    if audit_options.redact is None:
         asked_of = input_words(options["inputs"], options)
-        with _audited(console, wanted, options) as asked:
-            return _answered(console, wanted, asked, before, output_format, asked_of)
-    key = key_in(wanted.redact)
+        with _audited(console, audit_options, options) as asked:
+            return _answered(console, audit_options, asked, before, output_format, asked_of)
+    key = key_in(audit_options.redact)
     # Names never reach the folder, nor what is said meanwhile.
     held = HeldConsole(console.quiet, console.verbose, console.progress)
     with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        with _audited(held, replace(wanted, out=folder), options) as asked:
-            unnamed = _redacted(wanted, asked, key, tuple(options["inputs"]))
+        with _audited(held, replace(audit_options, out=folder), options) as asked:
+            unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]))
         if unnamed.redactor is not None:
-            held.tell(console, unnamed.redactor.text.replaced)
-    return _answered(console, wanted, unnamed, before, output_format, _UNNAMED_DUMP)
+            held.release(console, unnamed.redactor.text.replaced)
+    return _answered(console, audit_options, unnamed, before, output_format, _UNNAMED_DUMP)
 
 
 @dataclass(frozen=True)
@@ -142,91 +142,99 @@ class _Audited:
 
 
 @contextmanager
-def _audited(console: Console, wanted: Wanted, options: Mapping[str, Any]) -> Iterator[_Audited]:
+def _audited(
+    console: Console, audit_options: AuditOptions, options: Mapping[str, Any]
+) -> Iterator[_Audited]:
     """Replay into the folder and answer every question there."""
-    _, code = replay_into_folder(console, wanted.out, needs=NEEDS, options=options)
-    space = Workspace(wanted.out)
+    _, code = replay_into_folder(console, audit_options.out, needs=NEEDS, options=options)
+    space = Workspace(audit_options.out)
     # What a question has no answer to now shall not be what it had one to before.
     forget_evaluations(space)
-    own = of_folder(wanted.out, options)
+    own = of_folder(audit_options.out, options)
     quiet = replace(console, quiet=True)
-    with replayed(quiet, needs=NEEDS, out=wanted.out, **own) as found:
+    with replayed(quiet, needs=NEEDS, out=audit_options.out, **own) as found:
         state = replace(found, exit_code=found.exit_code or code)
-        failed, is_open = _ask(console, wanted, state, own)
+        failed, is_open = _ask(console, audit_options, state, own)
         state = replace(state, manifest=space.manifest())
-        timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=wanted.end_offsets))
+        timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
         verdicts = timeline.tables[VERDICTS]
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
-        settings = QualitySettings(wanted.expectations, with_examples=wanted.redact is None)
+        settings = QualitySettings(
+            audit_options.expectations, with_examples=audit_options.redact is None
+        )
         quality = DATA_QUALITY.ask(state, settings)
         yield _Audited(state, {VERDICTS: verdicts, **quality.tables}, failed, is_open)
 
 
-def _redacted(wanted: Wanted, asked: _Audited, key: bytes, inputs: tuple[str, ...]) -> _Audited:
+def _redacted(
+    audit_options: AuditOptions, audited: _Audited, key: bytes, inputs: tuple[str, ...]
+) -> _Audited:
     """Return the same without names, in the folder that is kept."""
-    state = asked.state
-    redactor, manifest = redact_into(wanted.out, state.tables.workspace, key, inputs)
-    space = Workspace(wanted.out)
+    state = audited.state
+    redactor, manifest = redact_into(audit_options.out, state.tables.workspace, key, inputs)
+    space = Workspace(audit_options.out)
     return _Audited(
         replace(
-            state, tables=StoredTables(space), source=space, manifest=manifest, given=(WITHHELD,)
+            state, tables=StoredTables(space), source=space, manifest=manifest, inputs=(WITHHELD,)
         ),
-        {name: redactor.table(name, rows) for name, rows in asked.answers.items()},
-        {name: redactor.text.replaced(why) for name, why in asked.failed.items()},
-        asked.is_open,
+        {name: redactor.table(name, rows) for name, rows in audited.answers.items()},
+        {name: redactor.text.replaced(why) for name, why in audited.failed.items()},
+        audited.is_open,
         redactor,
     )
 
 
 def _answered(
     console: Console,
-    wanted: Wanted,
-    asked: _Audited,
+    audit_options: AuditOptions,
+    audited: _Audited,
     before: pa.Table | None,
     output_format: str,
     asked_of: Mapping[str, str],
 ) -> tuple[Text, int]:
     """Apply the rules, keep and write what they find, and tell others."""
-    state = asked.state
-    judged = {**judged_tables(state), **asked.answers}
-    left, accepted = found = findings_of(state, judged, asked_of, SAYS, asked.redactor)
+    state = audited.state
+    judged = {**judged_tables(state), **audited.answers}
+    left, accepted = found = findings_of(state, judged, asked_of, PHRASING, audited.redactor)
     # A finding that somebody waits for is not hidden by what cannot be told of something else.
-    code = state.exit_code or (FOUND if as_severe(left, wanted.fail_on).num_rows else DONE)
-    code = code or (CANNOT_TELL if asked.is_open else DONE)
-    said = {**state.response_metadata, "could_not_be_asked": asked.failed}
-    summary = summary_of(left, accepted, said, code, wanted.fail_on)
+    code = state.exit_code or (
+        SEVERE_FINDING if as_severe(left, audit_options.fail_on).num_rows else DONE
+    )
+    code = code or (CANNOT_TELL if audited.is_open else DONE)
+    said = {**state.response_metadata, "could_not_be_asked": audited.failed}
+    summary = summary_of(left, accepted, said, code, audit_options.fail_on)
     kept = {
         **kept_tables(state, judged.keys(), found, before),
-        **asked.answers,
+        **audited.answers,
     }
-    keep_evaluations(Workspace(wanted.out), kept, state)
-    folder = Path(wanted.out)
+    keep_evaluations(Workspace(audit_options.out), kept, state)
+    folder = Path(audit_options.out)
     write_text(folder / LINES, json_lines(left))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
     page = write_text(
-        folder / PAGE, html_of(page_of_workspace(wanted.out, json.loads(summary_text)))
+        folder / PAGE, html_of(page_of_workspace(audit_options.out, json.loads(summary_text)))
     )
     # The last: where it is missing, no audit came to its end.
     write_text(folder / SUMMARY, summary_text)
     console.say(f"audit: {page}")
-    if wanted.metrics is not None:
-        write_text(Path(wanted.metrics), _metrics(state, left, code))
-    if wanted.on_findings is not None and left.num_rows:
-        run_hook(console, wanted.on_findings, folder / SUMMARY)
+    if audit_options.metrics is not None:
+        write_text(Path(audit_options.metrics), _metrics(state, left, code))
+    if audit_options.on_findings is not None and left.num_rows:
+        run_hook(console, audit_options.on_findings, folder / SUMMARY)
     shown = left if before is None else with_changes(left, before)
     return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
 
 
 def _ask(
-    console: Console, wanted: Wanted, state: Replayed, options: Mapping[str, Any]
+    console: Console, audit_options: AuditOptions, state: Replayed, options: Mapping[str, Any]
 ) -> tuple[dict[str, str], bool]:
     """Answer every question of the registry into the workspace.
 
     Args:
         console: Where it is told what is asked.
-        wanted: Of the audit.
+        audit_options: Of the audit.
         state: The workspace.
         options: Of `replayed`.
 
@@ -238,8 +246,8 @@ def _ask(
     quiet = replace(console, quiet=True)
     space = state.tables.workspace
     given = {
-        "retention_minutes": wanted.retention_minutes,
-        "end_offsets": wanted.end_offsets,
+        "retention_minutes": audit_options.retention_minutes,
+        "end_offsets": audit_options.end_offsets,
         "kafka_version": options.get("kafka_version"),
     }
     for question in audited_questions():
@@ -256,22 +264,22 @@ def _ask(
 
 
 def _keep_answer(
-    console: Console, question: Question[Any, Any], given: Mapping[str, Any], state: Replayed
+    console: Console, question: Question[Any, Any], settings: Mapping[str, Any], state: Replayed
 ) -> bool:
     """Answer a question into the workspace; return whether it cannot be told wholly.
 
     The answer is let go before the next question is asked: each may be large.
     """
-    answer = question.ask(state, question.settings_from(given))
+    answer = question.ask(state, question.settings_from(settings))
     report_answer(console, answer)
     keep_evaluations(state.tables.workspace, answer.tables_to_keep, state)
     return answer_exit_code(state, answer) == CANNOT_TELL
 
 
-def _metrics(state: Replayed, found: pa.Table, code: int) -> str:
+def _metrics(state: Replayed, findings: pa.Table, code: int) -> str:
     tables = {name: state.tables.read(name) for name in MEASURED if state.tables.has(name)}
-    rules = configured_rules(state.settings.given.findings)
-    return metrics_of(Audited(rules, found, tables, instant_of(state), datetime.now(UTC), code))
+    rules = configured_rules(state.settings.from_file.findings)
+    return metrics_of(Audited(rules, findings, tables, instant_of(state), datetime.now(UTC), code))
 
 
 def _earlier(workspace: str) -> pa.Table:

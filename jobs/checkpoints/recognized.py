@@ -65,25 +65,25 @@ def read_checkpoints(
     return _of_one_writer([each for path in paths for each in _read(Path(path), group, to_say)])
 
 
-def _of_one_writer(made: list[Contribution]) -> list[Contribution]:
+def _of_one_writer(contribution: list[Contribution]) -> list[Contribution]:
     """Return contributions that one job or table wrote into several files under one source.
 
     Of Flink these are the checkpoints of a group; of what names no group, and of tables, the files
     of a folder. Which is the latest then goes by their sequence ids.
     """
     sources: dict[object, set[str]] = defaultdict(set)
-    for each in made:
+    for each in contribution:
         sources[_writer(each)].add(each.key.source or "")
     found = []
-    for each in made:
+    for each in contribution:
         written = sources[_writer(each)]
         one = os.path.commonpath(written) if len(written) > 1 else each.key.source
         found.append(replace(each, key=replace(each.key, source=one)))
     return found
 
 
-def _writer(made: Contribution) -> object:
-    key = made.key
+def _writer(contribution: Contribution) -> object:
+    key = contribution.key
     if key.form == FLINK and key.group_id is not None:
         return key.form, key.group_id
     is_file = key.form in _IN_FILES and key.source is not None and Path(key.source).is_file()

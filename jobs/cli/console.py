@@ -27,7 +27,7 @@ class Console:
     quiet: bool = False
     verbose: bool = False
     progress: bool = True
-    _said: set[str] = field(default_factory=set)
+    _printed_once: set[str] = field(default_factory=set)
 
     def say(self, message: str) -> None:
         """Tell something worth knowing."""
@@ -36,8 +36,8 @@ class Console:
 
     def say_once(self, what: str, message: str) -> None:
         """Tell something that steps of a run have in common, of the first of them."""
-        if what not in self._said:
-            self._said.add(what)
+        if what not in self._printed_once:
+            self._printed_once.add(what)
             self.say(message)
 
     def say_at_end(self, message: str) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 DONE: Final = 0
 
-FOUND: Final = 1
+SEVERE_FINDING: Final = 1
 """Findings are as severe as `--fail-on` asks."""
 
 DIFFERENT: Final = 1

@@ -41,7 +41,7 @@ class HeldConsole(Console):
         """Keep what could not be done."""
         self.held.append(("error", message))
 
-    def tell(self, console: Console, change: Callable[[str], str]) -> None:
+    def release(self, console: Console, change: Callable[[str], str]) -> None:
         """Tell all of it.
 
         Args:

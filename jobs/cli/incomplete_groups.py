@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
 
 
-def report_groups(console: Console, asked: GroupSelection) -> None:
+def report_groups(console: Console, selection: GroupSelection) -> None:
     """Say what the rows do not show."""
-    for each in asked.errors:
+    for each in selection.errors:
         console.error(each)
-    for each in asked.remarks:
+    for each in selection.remarks:
         console.warn(each)
 
 
-def groups_exit_code(asked: GroupSelection | None) -> int:
+def groups_exit_code(selection: GroupSelection | None) -> int:
     """Return 3 where the answer about groups is incomplete, 1 where one is not there, else 0."""
-    if asked is None:
+    if selection is None:
         return DONE
-    if asked.cannot_tell:
+    if selection.cannot_tell:
         return CANNOT_TELL
-    return NOT_THERE if asked.missing else DONE
+    return NOT_THERE if selection.missing else DONE

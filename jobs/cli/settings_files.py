@@ -113,29 +113,29 @@ def read_given_settings(path: str | None) -> GivenSettings:
     return given
 
 
-def _check_names(path: str, given: GivenSettings) -> None:
-    if given == GivenSettings():
+def _check_names(path: str, settings: GivenSettings) -> None:
+    if settings == GivenSettings():
         raise InputNotRecognizedError(
             f"{path}: this file sets nothing: looked for names of Kafka's settings, such as "
             f"offsets.retention.minutes, for {_GROUPS}: and for {_RULES}:"
         )
-    for name in given.values:
+    for name in settings.values:
         if not is_setting(name):
             near = nearest_setting(name, BROKER, (_GROUPS, _RULES, _FINDINGS, _SUPPRESSIONS))
             raise _unknown(f"{path}: unknown setting", name, near)
-    for group, name in ((group, name) for group, said in given.groups.items() for name in said):
+    for group, name in ((group, name) for group, said in settings.groups.items() for name in said):
         if not is_setting(name, GROUP):
             near = nearest_setting(name, GROUP)
             raise _unknown(f"{path}: {_GROUPS}: {group}: unknown setting", name, near)
-    for question, said in given.rules.items():
+    for question, said in settings.rules.items():
         _check_rules(path, question, said)
 
 
-def _check_rules(path: str, question: str, said: Any) -> None:  # noqa: ANN401 - as YAML has it
+def _check_rules(path: str, question: str, rules: Any) -> None:  # noqa: ANN401 - as YAML has it
     if question not in QUESTIONS:
         near = nearest_name(question, QUESTIONS)
         raise _unknown(f"{path}: {_RULES}: unknown question", question, near)
-    of_question = _mapping(said, path, f"{_RULES}: {question}")
+    of_question = _mapping(rules, path, f"{_RULES}: {question}")
     known = thresholds(question)
     for name in of_question:
         if name not in known:

@@ -82,7 +82,9 @@ def _print_table(group: Group, assignment: Assignment, name: str) -> None:
     rows = [("MEMBER", "#PARTITIONS", "ASSIGNMENT")]
     for member in sorted(member.id for member in group.members):
         topics = assignment.get(member, {})
-        rows.append((_shown(member), str(outcome.sizes[member]), _partitions(topics.items())))
+        rows.append(
+            (_printable_name(member), str(outcome.sizes[member]), _partitions(topics.items()))
+        )
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for member, count, partitions in rows:
         click.echo(f"{member:<{widths[0]}}  {count:>{widths[1]}}  {partitions}")
@@ -97,10 +99,10 @@ def _print_table(group: Group, assignment: Assignment, name: str) -> None:
 def _summary(outcome: Outcome, name: str) -> str:
     sizes = outcome.sizes.values()
     smallest, largest = min(sizes, default=0), max(sizes, default=0)
-    before = outcome.kept + outcome.moved
+    before = outcome.unmoved + outcome.moved
     return (
         f"{name}: {len(sizes)} members; partitions each: min {smallest}, max {largest}, "
-        f"mean {outcome.mean:.2f}; kept {outcome.kept}, moved {outcome.moved} "
+        f"mean {outcome.mean:.2f}; kept {outcome.unmoved}, moved {outcome.moved} "
         f"of {before} owned before"
     )
 
@@ -114,7 +116,7 @@ def _grouped(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]
 
 def _partitions(topics: Iterable[tuple[str, Sequence[int]]]) -> str:
     """Return topics with their partitions, runs as `first-last`: `orders: 0-3,7; returns: 1`."""
-    shown = [f"{_shown(topic)}: {_runs(partitions)}" for topic, partitions in topics]
+    shown = [f"{_printable_name(topic)}: {_runs(partitions)}" for topic, partitions in topics]
     return "; ".join(shown) or "-"
 
 
@@ -128,7 +130,7 @@ def _runs(partitions: Sequence[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """Return a name fit for a terminal, whatever somebody put into it."""
     encoding = sys.stdout.encoding or "ascii"
     fit = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

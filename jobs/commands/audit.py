@@ -85,9 +85,11 @@ def audit(console: Console, /, output_format: str, **options: Any) -> int:  # no
     docs/audit.md lists the rules.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from jobs.audit.run import Wanted, audit_of  # noqa: PLC0415
+    from jobs.audit.run import AuditOptions, audit_of  # noqa: PLC0415
 
-    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
-    answer, code = audit_of(console, wanted, output_format, **options)
+    audit_options = AuditOptions(
+        **{each.name: options.pop(each.name) for each in fields(AuditOptions)}
+    )
+    answer, code = audit_of(console, audit_options, output_format, **options)
     print_text(answer)
     return code

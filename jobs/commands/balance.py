@@ -51,14 +51,14 @@ def balance(
     """
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.questions.balance.question import BALANCE, BalanceSettings  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.balance.answer import balance_text  # noqa: PLC0415
 
     return ask_and_show(
         console,
         BALANCE,
         BalanceSettings(history),
-        lambda _, answer, wanted, metadata: Shown(
+        lambda _, answer, wanted, metadata: PrintedAnswer(
             balance_text(answer.tables, wanted, metadata, with_times=history)
         ),
         output_format,

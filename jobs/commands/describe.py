@@ -82,7 +82,7 @@ def describe(
     """
     # Arrow is heavy: --help answers without it.
     from analytics.questions.describe.question import DESCRIBE, DescribeSettings  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_comparison  # noqa: PLC0415
     from reports.describe.answer import describe_text  # noqa: PLC0415
     from reports.describe.source import Source  # noqa: PLC0415
@@ -93,13 +93,15 @@ def describe(
     what = chosen or (OFFSETS if epoch is None else MEMBERS)
 
     def show(
-        state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
-    ) -> Shown:
+        state: Replayed, answer: Answer, chosen_format: OutputFormat, metadata: Mapping[str, Any]
+    ) -> PrintedAnswer:
         source = Source(**answer.figures)
         if against is not None:
-            return shown_comparison(console, against, source, state, answer, wanted)
+            return shown_comparison(console, against, source, state, answer, chosen_format)
         is_verbose = console.verbose or epoch is not None
-        return Shown(describe_text(source, what, wanted, metadata, verbose=is_verbose))
+        return PrintedAnswer(
+            describe_text(source, what, chosen_format, metadata, verbose=is_verbose)
+        )
 
     settings = DescribeSettings(what, group_type, end_offsets, epoch, against is not None)
     return ask_and_show(console, DESCRIBE, settings, show, output_format, **options)

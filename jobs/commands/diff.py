@@ -161,7 +161,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
         before, after = states
         for word, state, side in zip(("from", "to"), states, sides, strict=True):
             line = f", as {side.prefer_copy} has it" if side.prefer_copy else ""
-            console.say(f"{word} {', '.join(state.given)}: {state.instant}{line}")
+            console.say(f"{word} {', '.join(state.inputs)}: {state.instant}{line}")
         answer = DIFF.ask(after, DiffSettings(before))
         report_answer(console, answer)
         metadata = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analytics.questions.answer import Answer
-    from jobs.asking import Shown
+    from jobs.asking import PrintedAnswer
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 
@@ -109,16 +109,16 @@ def _text(
     answer: Answer,
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
-) -> Shown:
+) -> PrintedAnswer:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
     from analytics.questions.describe.description import described_groups  # noqa: PLC0415
-    from jobs.asking import Shown  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer  # noqa: PLC0415
     from reports.describe.source import Source, only_groups  # noqa: PLC0415
     from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
 
     rows = answer.tables["offset_expiration"]
     assert answer.groups is not None
-    groups = answer.groups.found
+    groups = answer.groups.rows
     if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
         groups = only_groups(groups, rows)
     described = described_groups(state, groups, end_offsets, is_few=is_few)
@@ -126,4 +126,4 @@ def _text(
         console.warn(each)
     source = Source(**vars(described.description))
     text = expiration_text(answer.tables, answer.figures, source, output_format, metadata)
-    return Shown(text)
+    return PrintedAnswer(text)

@@ -49,9 +49,11 @@ def forensics(console: Console, /, output_format: str, **options: Any) -> int:  
     DIR/restore the files.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.forensics import Wanted, forensics_of  # noqa: PLC0415
+    from jobs.forensics import ForensicsOptions, forensics_of  # noqa: PLC0415
 
-    wanted = Wanted(**{each.name: options.pop(each.name) for each in fields(Wanted)})
+    wanted = ForensicsOptions(
+        **{each.name: options.pop(each.name) for each in fields(ForensicsOptions)}
+    )
     answer, code = forensics_of(console, wanted, output_format, **options)
     print_text(answer)
     return code

@@ -58,5 +58,5 @@ def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # 
     return CANNOT_TELL if found.get("unreadable") else DONE
 
 
-def _as_json(found: Mapping[str, Any]) -> str:
-    return json.dumps(found, indent=1, ensure_ascii=False)
+def _as_json(inspection: Mapping[str, Any]) -> str:
+    return json.dumps(inspection, indent=1, ensure_ascii=False)

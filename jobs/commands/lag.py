@@ -101,20 +101,22 @@ def lag(  # noqa: PLR0913 - one parameter an option
     """
     # Arrow is heavy: --help answers without it.
     from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
     from reports.lag.answer import lag_text  # noqa: PLC0415
 
     def show(
-        state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
-    ) -> Shown:
+        state: Replayed, answer: Answer, chosen_format: OutputFormat, metadata: Mapping[str, Any]
+    ) -> PrintedAnswer:
         if against is not None:
             return shown_against(
-                console, against, end_offsets, state, answer, wanted, answer.tables["lag"]
+                console, against, end_offsets, state, answer, chosen_format, answer.tables["lag"]
             )
-        return Shown(
-            lag_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)
+        return PrintedAnswer(
+            lag_text(
+                answer.tables, answer.figures, chosen_format, metadata, by=by, with_history=history
+            )
         )
 
     with earlier_state(console, since, LAG.needs, options) as earlier:

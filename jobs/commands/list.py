@@ -44,7 +44,7 @@ def list_(
     """
     # Arrow is heavy: --help answers without it.
     from analytics.questions.list.question import LIST, ListSettings  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.describe.listed import list_text  # noqa: PLC0415
 
     names = ["group_id", *["type"] * with_type, *["state"] * with_state]
@@ -54,7 +54,7 @@ def list_(
         console,
         LIST,
         ListSettings(),
-        lambda _, answer, wanted, metadata: Shown(
+        lambda _, answer, wanted, metadata: PrintedAnswer(
             list_text(answer.figures["groups"], names, wanted, metadata)
         ),
         output_format,

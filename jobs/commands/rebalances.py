@@ -82,14 +82,16 @@ def rebalances(
         REBALANCES,
         RebalanceSettings,
     )
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.rebalances.answer import rebalances_text  # noqa: PLC0415
 
     return ask_and_show(
         console,
         REBALANCES,
         RebalanceSettings(time_from, time_to, storm_epochs, storm_minutes),
-        lambda _, answer, wanted, metadata: Shown(rebalances_text(answer.tables, wanted, metadata)),
+        lambda _, answer, wanted, metadata: PrintedAnswer(
+            rebalances_text(answer.tables, wanted, metadata)
+        ),
         output_format,
         **options,
     )

@@ -93,7 +93,7 @@ def region(  # noqa: PLR0913 - one parameter an option
     # Arrow is heavy: --help answers without it.
     from analytics.questions.region.contributions import groups_of  # noqa: PLC0415
     from analytics.questions.region.question import REGION, RegionSettings  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.checkpoints.initial_offsets import read_initial_offsets  # noqa: PLC0415
     from reports.region.answer import region_text  # noqa: PLC0415
 
@@ -113,7 +113,7 @@ def region(  # noqa: PLR0913 - one parameter an option
         console,
         REGION,
         settings,
-        lambda _, answer, wanted, metadata: Shown(
+        lambda _, answer, wanted, metadata: PrintedAnswer(
             region_text(answer.tables, wanted, metadata, about)
         ),
         output_format,
@@ -145,21 +145,21 @@ def _contributions(
     return made
 
 
-def _check_names_groups(made: Sequence[Contribution], groups: Sequence[str]) -> None:
+def _check_names_groups(contributions: Sequence[Contribution], groups: Sequence[str]) -> None:
     from analytics.errors import InputNotRecognizedError  # noqa: PLC0415
     from analytics.questions.region.contributions import places_without_group  # noqa: PLC0415
 
     if not groups:
         raise InputNotRecognizedError(
-            f"{', '.join(places_without_group(made))}: names no group: give --checkpoint-group "
-            "GROUP, whose commits --dump is asked for"
+            f"{', '.join(places_without_group(contributions))}: names no group: give "
+            "--checkpoint-group GROUP, whose commits --dump is asked for"
         )
 
 
 def _show_alone(
     console: Console,
     paths: tuple[str, ...],
-    made: Sequence[Contribution],
+    contributions: Sequence[Contribution],
     output_format: OutputFormat,
     options: Mapping[str, Any],
 ) -> int:
@@ -172,7 +172,7 @@ def _show_alone(
     from schemas.region_rules import region_rules  # noqa: PLC0415
 
     settings = read_settings(options["broker_configs"], options["config"])
-    answer = checkpoints_alone(made, region_rules(settings.given.thresholds("region")))
+    answer = checkpoints_alone(contributions, region_rules(settings.from_file.thresholds("region")))
     console.say("without --dump drains, members and the seek plan are not told")
     report_answer(console, answer)
     metadata = {"as_of": None, "cannot_tell": list(answer.cannot_tell), **answer.summary}

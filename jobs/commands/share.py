@@ -82,7 +82,7 @@ def share(
     # Arrow is heavy: --help answers without it.
     from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
     from analytics.questions.share.question import SHARE, BacklogSettings  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
     from reports.share.answer import share_text  # noqa: PLC0415
@@ -96,12 +96,14 @@ def share(
         return code
 
     def show(
-        state: Replayed, answer: Answer, wanted: OutputFormat, metadata: Mapping[str, Any]
-    ) -> Shown:
+        state: Replayed, answer: Answer, chosen_format: OutputFormat, metadata: Mapping[str, Any]
+    ) -> PrintedAnswer:
         if against is not None:
-            return shown_against(console, against, end_offsets, state, answer, wanted)
-        return Shown(
-            share_text(answer.tables, answer.figures, wanted, metadata, by=by, with_history=history)
+            return shown_against(console, against, end_offsets, state, answer, chosen_format)
+        return PrintedAnswer(
+            share_text(
+                answer.tables, answer.figures, chosen_format, metadata, by=by, with_history=history
+            )
         )
 
     settings = BacklogSettings(by, end_offsets)

@@ -73,14 +73,14 @@ def timeline(
         TIMELINE,
         TimelineSettings,
     )
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.timeline.answer import timeline_text  # noqa: PLC0415
 
     return ask_and_show(
         console,
         TIMELINE,
         TimelineSettings(time_from, time_to, end_offsets),
-        lambda _, answer, wanted, metadata: Shown(
+        lambda _, answer, wanted, metadata: PrintedAnswer(
             timeline_text(answer.tables, wanted, metadata, note=answer.figures[NOT_WHOLE])
         ),
         output_format,

@@ -108,7 +108,7 @@ def usage(  # noqa: PLR0913 - one parameter an option
     from analytics.errors import CannotTellError  # noqa: PLC0415
     from analytics.questions.usage.question import NOT_THEN, USAGE, UsageSettings  # noqa: PLC0415
     from analytics.replay.dump.written_instants import END  # noqa: PLC0415
-    from jobs.asking import Shown, ask_and_show  # noqa: PLC0415
+    from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.usage.answer import usage_text  # noqa: PLC0415
 
     if disk is not None and since is None:
@@ -119,7 +119,7 @@ def usage(  # noqa: PLR0913 - one parameter an option
         console,
         USAGE,
         UsageSettings(by, commit_interval, since, disk, groups, exclude_groups),
-        lambda _, answer, wanted, metadata: Shown(
+        lambda _, answer, wanted, metadata: PrintedAnswer(
             usage_text(answer.tables, answer.figures, wanted, metadata, by=by, room_bytes=disk)
         ),
         output_format,

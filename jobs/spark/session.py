@@ -98,7 +98,7 @@ def spark_session(
     Raises:
         EnvironmentUnfitError: No Java that Spark runs on, or Spark did not start.
     """
-    kept = _KEPT.get()
+    kept = _KEPT_SESSION.get()
     if kept is None:
         with _session(console, master, conf or {}, small=small) as session:
             yield session
@@ -114,19 +114,19 @@ def spark_session(
 @contextmanager
 def one_session() -> Iterator[None]:
     """Let all that is done within share a session: the first who needs it starts it."""
-    if _KEPT.get() is not None:
+    if _KEPT_SESSION.get() is not None:
         yield
         return
-    kept = _Kept()
-    token = _KEPT.set(kept)
+    kept = _KeptSession()
+    token = _KEPT_SESSION.set(kept)
     try:
         yield
     finally:
-        _KEPT.reset(token)
+        _KEPT_SESSION.reset(token)
         kept.stop()
 
 
-class _Kept:
+class _KeptSession:
     """The session of a command, and how it was set up."""
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ class _Kept:
         self._stack.close()
 
 
-_KEPT: ContextVar[_Kept | None] = ContextVar("kept session", default=None)
+_KEPT_SESSION: ContextVar[_KeptSession | None] = ContextVar("kept session", default=None)
 
 
 @contextmanager

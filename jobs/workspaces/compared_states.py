@@ -97,7 +97,7 @@ def compared_metadata(before: Replayed, after: Replayed) -> dict[str, Any]:
     words = {"from": before, "to": after}
     return {
         "as_of": {word: answered_instant(each) for word, each in words.items()},
-        "input": [*before.given, *(each for each in after.given if each not in before.given)],
+        "input": [*before.inputs, *(each for each in after.inputs if each not in before.inputs)],
         "kafka_version": {word: each.release for word, each in words.items()},
         "lines": {word: lines_metadata(each.lines) for word, each in words.items()},
     }
@@ -162,6 +162,6 @@ def _of_one_dump(
                 **session,
             )
         )
-        return replace(state, given=first.inputs, exit_code=code or state.exit_code)
+        return replace(state, inputs=first.inputs, exit_code=code or state.exit_code)
 
     return at(first), at(second)

@@ -79,7 +79,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
     """
     found = recognize(inputs, topic_partition)
-    for sentence in found.said:
+    for sentence in found.descriptions:
         console.detail(sentence)
     if found.workspaces and not (found.disks or found.raw_rows):
         raise InputNotRecognizedError(
@@ -110,27 +110,27 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
-    _tell(console, manifest)
+    _warn_of_unread(console, manifest)
     return DecodeResult(manifest)
 
 
 def _on_spark(
     console: Console,
     planned: Plan,
-    found: Inputs,
+    inputs: Inputs,
     settings: Settings,
     options: PlanOptions,
     master: str | None,
     conf: Mapping[str, str] | None,
 ) -> Decoding:
     # Of logs the JVM only hands out tasks, however large the dump is.
-    small = not found.raw_rows
+    small = not inputs.raw_rows
     with spark_session(console, master=master, conf=conf, small=small) as spark:
         watched = progress(spark, console, "decoding")
-        return decode_dump(spark, planned, found.raw_rows, settings, options, watched)
+        return decode_dump(spark, planned, inputs.raw_rows, settings, options, watched)
 
 
-def _tell(console: Console, manifest: Mapping[str, Any]) -> None:
+def _warn_of_unread(console: Console, manifest: Mapping[str, Any]) -> None:
     """Say what could not be read, and what changed meanwhile."""
     for each in manifest["unreadable"]:
         console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from analytics.dump.files.model import Plan
 
-Made = tuple[dict[str, "pa.Table"], list[str]]
+TablesAndNotes = tuple[dict[str, "pa.Table"], list[str]]
 """Tables by name, and what else cannot be told."""
 
 
@@ -37,7 +37,7 @@ class Work:
 
     parts: int
     size: int
-    run: Callable[[Sequence[int]], Made]
+    run: Callable[[Sequence[int]], TablesAndNotes]
 
 
 def chain_work(
@@ -65,7 +65,7 @@ WORK: Mapping[str, Callable[[Sequence[str], str | None, Sequence[str]], Work]] =
 """By dialect."""
 
 
-def _chains(parts: Sequence[ChainInput], numbers: Sequence[int]) -> Made:
+def _chains(parts: Sequence[ChainInput], numbers: Sequence[int]) -> TablesAndNotes:
     logs = [parts[number].read() for number in numbers]
     said = [
         f"{log.topic}-{log.partition}: there may be more groups: {why}"
@@ -77,7 +77,7 @@ def _chains(parts: Sequence[ChainInput], numbers: Sequence[int]) -> Made:
 
 def _text(
     planned: Plan, topics: Mapping[str, str], data_topics: Sequence[str], numbers: Sequence[int]
-) -> Made:
+) -> TablesAndNotes:
     slices = list(state_slices(planned).items())
     logs = [read_state(planned, *slices[number]) for number in numbers]
     tables = text_tables(logs, topics)

@@ -22,7 +22,7 @@ from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.spark.progress import progress
-from jobs.workspaces.dialect_work import WORK, Made, Work
+from jobs.workspaces.dialect_work import WORK, TablesAndNotes, Work
 from reports.layout.nothing import nothing
 from reports.row_formats import Text, render, rendered
 from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections
@@ -73,7 +73,7 @@ def dialect_state(  # noqa: PLR0913 - one parameter an option
     else:
         assert dialect is not None
         work = WORK[dialect](inputs, topic_partition, data_topics)
-        found = DialectState(dialect, *_done(work, console, master, conf), list(inputs))
+        found = DialectState(dialect, *_results(work, console, master, conf), list(inputs))
         if out is not None:
             _keep(Workspace(out), found)
     return found.selected(groups, exclude_groups)
@@ -107,14 +107,16 @@ def dialect_workspace(inputs: Sequence[str]) -> Workspace | None:
     return None
 
 
-def _done(work: Work, console: Console, master: str | None, conf: Mapping[str, str] | None) -> Made:
+def _results(
+    work: Work, console: Console, master: str | None, conf: Mapping[str, str] | None
+) -> TablesAndNotes:
     """Return the tables of all parts, and what of them cannot be told."""
     if work.size <= SMALL_BYTES:
         results = [work.run(range(work.parts))]
     else:
         from jobs.spark.session import spark_session  # noqa: PLC0415 - where there is little, no Spark
 
-        def run(number: int) -> Made:
+        def run(number: int) -> TablesAndNotes:
             return work.run([number])
 
         with (
@@ -131,19 +133,19 @@ def _done(work: Work, console: Console, master: str | None, conf: Mapping[str, s
     return tables, [each for _, said in results for each in said]
 
 
-def _keep(space: Workspace, found: DialectState) -> None:
+def _keep(space: Workspace, state: DialectState) -> None:
     """Write a workspace that holds the tables of the dialect, and nothing of a replay."""
     staging = space.prepare()
     try:
-        parts = [write_rows(staging, name, rows) for name, rows in found.tables.items()]
+        parts = [write_rows(staging, name, rows) for name, rows in state.tables.items()]
         manifest = {
             "schema_version": SCHEMA_VERSION,
             "groupscope_version": VERSION,
-            "created_from": list(found.given),
+            "created_from": list(state.inputs),
             DIALECT: {
-                "name": found.dialect,
-                "unseen": list(found.unseen),
-                "rows": {name: rows.num_rows for name, rows in found.tables.items()},
+                "name": state.dialect,
+                "unseen": list(state.unseen),
+                "rows": {name: rows.num_rows for name, rows in state.tables.items()},
             },
         }
         staging.publish(parts, FOLDERS, manifest)
@@ -152,30 +154,30 @@ def _keep(space: Workspace, found: DialectState) -> None:
         raise
 
 
-def dialect_answer(console: Console, found: DialectState, output_format: str) -> tuple[Text, int]:
+def dialect_answer(console: Console, state: DialectState, output_format: str) -> tuple[Text, int]:
     """Return what goes to stdout, and the exit code; what cannot be told goes to stderr."""
-    cannot_tell = found.cannot_tell
+    cannot_tell = state.cannot_tell
     for each in cannot_tell[:_MOST_NAMED]:
         console.error(f"cannot tell: {each}")
     if len(cannot_tell) > _MOST_NAMED:
         console.error(f"cannot tell {len(cannot_tell) - _MOST_NAMED} more: --format json has all")
     said = {
-        "dialect": found.dialect,
-        "input": list(found.given),
+        "dialect": state.dialect,
+        "input": list(state.inputs),
         "cannot_tell": cannot_tell,
     }
     asked = getattr(output_format, "table", None)
-    if asked is not None and asked not in found.tables:
-        raise InputNotRecognizedError(f"--table {asked}: not with --dialect {found.dialect}")
-    if not (found.tables[MAIN].num_rows or output_format in {"json", "csv"}):
-        return nothing(NOTHING, said), _exit_code(found)
-    sections = dialect_sections(found.tables, is_for_programs=output_format in {"json", "csv"})
+    if asked is not None and asked not in state.tables:
+        raise InputNotRecognizedError(f"--table {asked}: not with --dialect {state.dialect}")
+    if not (state.tables[MAIN].num_rows or output_format in {"json", "csv"}):
+        return nothing(NOTHING, said), _exit_code(state)
+    sections = dialect_sections(state.tables, is_for_programs=output_format in {"json", "csv"})
     if output_format in {"json", "csv"}:
-        return rendered(sections, output_format, said), _exit_code(found)
+        return rendered(sections, output_format, said), _exit_code(state)
     answer = render(sections, output_format, said)
-    if found.is_of_releases:
+    if state.is_of_releases:
         console.say("hint: these snapshots are as releases write them: leave out --dialect")
     notes = dialect_notes(
-        {name: rows for name, rows in found.tables.items() if asked in {None, name}}
+        {name: rows for name, rows in state.tables.items() if asked in {None, name}}
     )
-    return "\n\n".join([answer, *([notes] if notes else [])]), _exit_code(found)
+    return "\n\n".join([answer, *([notes] if notes else [])]), _exit_code(state)

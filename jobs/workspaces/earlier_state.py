@@ -43,5 +43,5 @@ def earlier_state(
         left_out = left_out_of(state.manifest, state.tables.selection)
         stated = {f"cannot tell: {each}" for each in left_out}
         held.held = [(how, each) for how, each in held.held if each not in stated]
-        held.tell(console, lambda message: f"--since {since}: {message}")
+        held.release(console, lambda message: f"--since {since}: {message}")
         yield state

@@ -38,7 +38,7 @@ def replay_into_folder(
     with replayed(console, needs=needs, out=out, **options) as state:
         copy_workspace(state.tables.workspace, out)
         Workspace(out).forget_answers()
-        return state.given, state.exit_code
+        return state.inputs, state.exit_code
 
 
 def of_folder(out: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,18 +17,18 @@ from analytics.workspace import LISTING, MANIFEST, Workspace
 if TYPE_CHECKING:
     from analytics.dump.files.inputs import Inputs
 
-_KEEPS = "keep_below_log_start"
+_BELOW_LOG_START = "keep_below_log_start"
 
 
-def input_listing(found: Inputs) -> str | None:
+def input_listing(inputs: Inputs) -> str | None:
     """Return a digest that differs as soon as a file below INPUTs is new, gone or changed.
 
     Returns:
         None where a file system does not tell when files changed.
     """
     digest = sha256()
-    rows = (file for each in found.raw_rows for file in each.files)
-    for path in (*(disk.path for disk in found.disks), *rows):
+    rows = (file for each in inputs.raw_rows for file in each.files)
+    for path in (*(disk.path for disk in inputs.disks), *rows):
         for name, size, modified in _files(path):
             if not modified:
                 return None
@@ -36,12 +36,12 @@ def input_listing(found: Inputs) -> str | None:
     return digest.hexdigest()
 
 
-def kept_workspace(out: str, found: Inputs, options: Mapping[str, Any]) -> Workspace | None:
+def kept_workspace(out: str, inputs: Inputs, options: Mapping[str, Any]) -> Workspace | None:
     """Return the workspace `out` where INPUTs were decoded into it and are what they were.
 
     Args:
         out: As given; it may be no workspace at all.
-        found: What INPUTs are.
+        inputs: What INPUTs are.
         options: Of decoding, with `keep_below_log_start`.
     """
     space = Workspace(out)
@@ -54,24 +54,24 @@ def kept_workspace(out: str, found: Inputs, options: Mapping[str, Any]) -> Works
         return None
     is_same = (
         manifest.get("groupscope_version") == VERSION
-        and manifest.get("created_from") == list(found.given)
+        and manifest.get("created_from") == list(inputs.arguments)
         and _are_options_of(manifest.get("options", {}), options)
         and manifest.get(LISTING) is not None
-        and manifest[LISTING] == input_listing(found)
+        and manifest[LISTING] == input_listing(inputs)
         and has_records(space)
     )
     return space if is_same else None
 
 
-def _are_options_of(decoded: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+def _are_options_of(decoded: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
     """Return whether decoding anew would leave out nothing else, and no more."""
     # Records below the log start that nobody needs do no harm.
-    if asked.get(_KEEPS) and not decoded.get(_KEEPS):
+    if options.get(_BELOW_LOG_START) and not decoded.get(_BELOW_LOG_START):
         return False
     return all(
-        _plain(value) == _plain(asked.get(name))
+        _plain(value) == _plain(options.get(name))
         for name, value in decoded.items()
-        if name != _KEEPS
+        if name != _BELOW_LOG_START
     )
 
 

@@ -58,13 +58,13 @@ class Replayed(ReplayedWorkspace):
     """State, and history where it was written, at the instant asked about.
 
     Attributes:
-        given: The INPUTs as they were given.
+        inputs: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
         fail_on: From which severity of findings on the exit code is 1.
         uncertain: What cannot be told of topics, settings and leaders, one sentence each.
     """
 
-    given: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     exit_code: int = 0
     fail_on: str = NEVER
     uncertain: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Replayed(ReplayedWorkspace):
         """What every answer says of what it was asked of."""
         return {
             "as_of": answered_instant(self),
-            "input": list(self.given),
+            "input": list(self.inputs),
             "kafka_version": self.release,
             "lines": lines_metadata(self.lines),
             "assumed": assumed_in(self.manifest),
@@ -153,7 +153,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             inputs = (out,)
     if ready is not None:
         as_of = resolved(as_of, ready.manifest())
-    asked = _Asked(
+    asked = _ReplayOptions(
         as_of, ends or {}, kafka_version, topic_ids, assume, options, tuple(needs), is_kept
     )
     if ready is not None and asked.is_answered_by(ready):
@@ -171,7 +171,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             source,
             manifest,
             settings,
-            given=found.given,
+            inputs=found.arguments,
             exit_code=code,
             fail_on=fail_on,
         )
@@ -217,7 +217,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             source,
             run.manifest,
             settings,
-            given=found.given,
+            inputs=found.arguments,
             exit_code=run.exit_code or (CANNOT_TELL if is_bad else DONE),
             fail_on=fail_on,
         )
@@ -252,14 +252,14 @@ def _with_doubts(state: Replayed, needs: Sequence[str], console: Console) -> Rep
     return replace(state, uncertain=uncertain, exit_code=state.exit_code or CANNOT_TELL)
 
 
-def _report_filters(console: Console, manifest: Mapping[str, Any], asked: Selection) -> bool:
+def _report_filters(console: Console, manifest: Mapping[str, Any], selection: Selection) -> bool:
     """Say what a workspace was made without; return whether the question is about any of it."""
-    left_out = left_out_of(manifest, asked)
+    left_out = left_out_of(manifest, selection)
     for each in left_out:
         console.error(f"cannot tell: {each}")
     filters = filters_of(manifest)
-    given = {"groups": asked.groups, "exclude_groups": asked.exclude_groups}
-    given["data_topics"] = asked.topics
+    given = {"groups": selection.groups, "exclude_groups": selection.exclude_groups}
+    given["data_topics"] = selection.topics
     others = {name: each for name, each in filters.items() if each != list(given.get(name, ()))}
     if not left_out and (sentence := filters_sentence(others)):
         console.warn(sentence)
@@ -267,7 +267,7 @@ def _report_filters(console: Console, manifest: Mapping[str, Any], asked: Select
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _ReplayOptions:
     """What was asked for, to be held against what a workspace has."""
 
     as_of: int | BeforeEnd | str | None
@@ -294,30 +294,30 @@ class _Asked:
             and StoredTables(workspace).has(*self.needs)
         )
 
-    def _is_instant_of(self, done: Mapping[str, Any]) -> bool:
+    def _is_instant_of(self, replay: Mapping[str, Any]) -> bool:
         if self.as_of is None and not self.ends:
             return True
         time_ms = self.as_of if isinstance(self.as_of, int) else None
-        if time_ms is not None and "lines" not in done:
+        if time_ms is not None and "lines" not in replay:
             return False  # replayed by a release that knew only the surviving lines
-        return bool(done["as_of"] == as_of_metadata(time_ms, self.ends))
+        return bool(replay["as_of"] == as_of_metadata(time_ms, self.ends))
 
     def _is_release_of(self, manifest: Mapping[str, Any]) -> bool:
         workspace = None if self.is_of_dump else manifest
         return chosen_release(self.kafka_version, workspace, manifest).is_of(manifest)
 
-    def _are_names_of(self, done: Mapping[str, Any]) -> bool:
+    def _are_names_of(self, replay: Mapping[str, Any]) -> bool:
         if self.topic_ids is None:
-            return not (self.is_of_dump and done.get("topic_ids"))
+            return not (self.is_of_dump and replay.get("topic_ids"))
         named = [list(each) for each in read_topic_ids(self.topic_ids)]
-        return bool(named == done.get("topic_ids", []))
+        return bool(named == replay.get("topic_ids", []))
 
-    def _are_filters_of(self, done: Mapping[str, Any]) -> bool:
+    def _are_filters_of(self, replay: Mapping[str, Any]) -> bool:
         """Return whether nothing that is wanted was left out.
 
         Names are filtered when tables are read; internal topics and partitions are not.
         """
-        left_out = done.get("filters", {})
+        left_out = replay.get("filters", {})
         asked = {name: list(self.options.get(name, ())) for name in _FILTERS}
         asked = {name: each for name, each in asked.items() if each}
         if asked.get("topics") or asked.get("partitions") or left_out:
@@ -325,15 +325,15 @@ class _Asked:
         return True
 
 
-def _workspace_of(found: Inputs, options: Mapping[str, Any]) -> Workspace | None:
+def _workspace_of(inputs: Inputs, options: Mapping[str, Any]) -> Workspace | None:
     """Return the workspace that was given, None where INPUTs are a dump."""
-    if not found.workspaces:
+    if not inputs.workspaces:
         return None
-    if len(found.given) > 1:
+    if len(inputs.arguments) > 1:
         raise InputNotRecognizedError(
-            f"{found.workspaces[0]} is a workspace: give it as the only INPUT"
+            f"{inputs.workspaces[0]} is a workspace: give it as the only INPUT"
         )
-    workspace = Workspace(found.workspaces[0])
+    workspace = Workspace(inputs.workspaces[0])
     refuse_without_records(workspace)
     decoded_by = workspace.manifest().get("options", {})
     for name in ("prefer_copy", "value_encoding"):

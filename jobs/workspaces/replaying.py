@@ -15,9 +15,9 @@ from analytics.errors import InputNotRecognizedError
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
 from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import (
+    FROM_RECORDS,
     NAMED_BEFORE,
     NOTHING,
-    SHOWN,
     ChosenRelease,
     chosen_release,
 )
@@ -146,16 +146,18 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     return ReplayResult(manifest, result.exit_code(None) if result else DONE)
 
 
-def _say_which(console: Console, chosen: ChosenRelease, given: Workspace | None) -> None:
+def _say_which(console: Console, chosen: ChosenRelease, workspace: Workspace | None) -> None:
     """Say by the rules of which release a replay goes, unless it was named just now."""
-    if chosen.chosen_by == NAMED_BEFORE and given is not None:
-        console.say(f"{given.location}: by the rules of Kafka {chosen.release}, as it was replayed")
+    if chosen.chosen_by == NAMED_BEFORE and workspace is not None:
+        console.say(
+            f"{workspace.location}: by the rules of Kafka {chosen.release}, as it was replayed"
+        )
     elif chosen.chosen_by == NOTHING:
         console.say(
             "nothing shows which release wrote this dump: "
             f"the rules of Kafka {chosen.release} apply"
         )
-    elif chosen.chosen_by == SHOWN:
+    elif chosen.chosen_by == FROM_RECORDS:
         console.detail(f"Kafka {chosen.release} or newer wrote this dump")
 
 
@@ -167,7 +169,7 @@ def _replaced(source: Workspace, target: Workspace) -> Sequence[str]:
 def _on_spark(
     source: Workspace,
     staging: Staging,
-    wanted: ReplayWork,
+    work: ReplayWork,
     manifest: Mapping[str, Any],
     console: Console,
     master: str | None,
@@ -179,7 +181,7 @@ def _on_spark(
         spark_session(console, master=master, conf=conf, small=True) as spark,
         progress(spark, console, "replaying"),
     ):
-        return replay_workspace(source, staging, wanted, manifest, spark)
+        return replay_workspace(source, staging, work, manifest, spark)
 
 
 def _decoded(

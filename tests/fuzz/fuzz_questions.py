@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from analytics.contracts import table_of
 from analytics.errors import GroupscopeError
-from jobs.cli.exit_codes import CANNOT_TELL, DONE, FOUND
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from schemas import tables
 from tests.fuzz.fuzzing import fuzz
 from tests.fuzz.made_dumps import write_dump
@@ -44,7 +44,7 @@ from tests.verdicts.asking import call
 
 MANY_OF = 16
 """Of so many inputs one is asked many questions."""
-ANSWERED = {DONE, FOUND, CANNOT_TELL}
+ANSWERED = {DONE, SEVERE_FINDING, CANNOT_TELL}
 FORMATS = ("text", "json", "markdown", "csv")
 AT = "2023-11-14T22:13:21Z"
 """The instant of the records, which begin with the second before."""

@@ -57,7 +57,7 @@ def test_the_page_of_the_audit_lists_the_rules_as_they_are(repository: Path) -> 
 
 
 def test_the_sample_settings_are_taken(repository: Path) -> None:
-    given = read_settings((), str(repository / "examples" / "audit.yaml")).given
+    given = read_settings((), str(repository / "examples" / "audit.yaml")).from_file
     assert {rule.name: rule for rule in configured_rules(given.findings)}[
         "offsets_expire_soon"
     ].severity == "critical"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 TABLES = (*KINDS, "offset_commit", "control_markers")
-NO_LOG = Beginning(tells=False, is_cut=True, oldest=None, first_at=None)
+NO_LOG = Beginning(has_log=False, is_cut=True, oldest=None, first_at=None)
 
 
 class Row(dict[str, Any]):

@@ -39,7 +39,7 @@ def written(folder: Path, content: str | bytes, name: str = "file") -> str:
 
 def retention_of(path: str) -> object:
     given = read_given_settings(path)
-    return retention_found(SettingSources("4.3", given=given))
+    return retention_found(SettingSources("4.3", overrides=given))
 
 
 def retention_of_broker(path: str) -> object:

@@ -69,9 +69,9 @@ class _Balancing:
         self.movements = Movements()
         self._number_topics()
 
-    def _keep(self, member: int, owned: Iterable[TopicPartition], wants: frozenset[str]) -> None:
+    def _keep(self, member: int, owned: Iterable[TopicPartition], topics: frozenset[str]) -> None:
         for partition in owned:
-            if partition[0] in wants and not self.racks.mismatch(self.ids[member], partition):
+            if partition[0] in topics and not self.racks.mismatch(self.ids[member], partition):
                 self.owner[partition] = member
             else:
                 self.must_revoke = True

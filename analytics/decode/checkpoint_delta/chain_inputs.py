@@ -55,12 +55,12 @@ class ChainInput:
 
 
 def chain_inputs(
-    given: Sequence[str], topic_partition: str | None = None, topics: Sequence[str] = ()
+    arguments: Sequence[str], topic_partition: str | None = None, topics: Sequence[str] = ()
 ) -> list[ChainInput]:
     """Tell what is given of which data partition; segments are not read yet.
 
     Args:
-        given: Paths, globs, URIs; log directories also as ``NAME=PATH``.
+        arguments: Paths, globs, URIs; log directories also as ``NAME=PATH``.
         topic_partition: Whose files are that do not say so.
         topics: Names, globs or patterns of the topics that are wanted; empty is all.
 
@@ -68,13 +68,13 @@ def chain_inputs(
         InputNotRecognizedError: There is nothing that could hold the dialect's records.
         InputUnreadableError: The system refuses.
     """
-    lines, others = _told_apart(given)
+    lines, others = _told_apart(arguments)
     copies: dict[tuple[str, int], list[PartitionCopy]] = defaultdict(list)
     logs: dict[tuple[str, int], list[ChainLog]] = defaultdict(list)
     if others:
         found = recognize(others, topic_partition)
         if found.raw_rows or found.workspaces:
-            wrong = [each.given for each in found.raw_rows] + list(found.workspaces)
+            wrong = [each.argument for each in found.raw_rows] + list(found.workspaces)
             raise InputNotRecognizedError(f"{wrong[0]}: {LOOKED_FOR}")
         notes: list[Note] = []
         for copy in read_copies(found.disks, next_offset, notes):
@@ -86,7 +86,9 @@ def chain_inputs(
             logs[log.topic, log.partition].append(log)
     places = sorted({*copies, *logs})
     if not places:
-        raise InputNotRecognizedError(f"{given[0]}: there is no data partition here. {LOOKED_FOR}")
+        raise InputNotRecognizedError(
+            f"{arguments[0]}: there is no data partition here. {LOOKED_FOR}"
+        )
     wanted = set(names_wanted([topic for topic, _ in places], topics))
     return [
         ChainInput(*each, tuple(copies[each]), tuple(logs[each]))
@@ -95,11 +97,11 @@ def chain_inputs(
     ]
 
 
-def _told_apart(given: Sequence[str]) -> tuple[list[str], list[str]]:
+def _told_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return files of JSON Lines, and what else was given."""
     lines: list[str] = []
     others: list[str] = []
-    for text in given:
+    for text in arguments:
         path = local_path(text)
         is_glob = has_glob(path) and storage_of(path).entry(path) is None
         for each in (expand_glob(path) or [path]) if is_glob else [path]:

@@ -83,15 +83,15 @@ def _of_kind(
     return (pa.concat_tables(parts) if parts else pa.table({"offset": pa.array([], "i8")})), lost
 
 
-def _as_records(found: pa.Table, kind: int) -> pa.Table:
+def _as_records(fields: pa.Table, kind: int) -> pa.Table:
     """Arrange the fields of a record type as `RECORDS`; those it does not have are null."""
-    columns = {name: found[name] for name in found.column_names}
-    columns["kind"] = pa.array(np.full(found.num_rows, kind, np.int8))
+    columns = {name: fields[name] for name in fields.column_names}
+    columns["kind"] = pa.array(np.full(fields.num_rows, kind, np.int8))
     return pa.table(
         [
             columns[each.name].cast(each.type)
             if each.name in columns
-            else pa.nulls(found.num_rows, each.type)
+            else pa.nulls(fields.num_rows, each.type)
             for each in RECORDS
         ],
         schema=RECORDS,

@@ -99,12 +99,12 @@ class _Lines:
     lost: list[Lost] = field(default_factory=list)
     topic_id: str | None = None
 
-    def take(self, said: Mapping[str, Any], offset: int, where: str) -> None:
+    def take(self, line: Mapping[str, Any], offset: int, where: str) -> None:
         """Take a line."""
-        if isinstance(said.get("topicId"), str):
-            self.topic_id = said["topicId"]
+        if isinstance(line.get("topicId"), str):
+            self.topic_id = line["topicId"]
         try:
-            row = _record(said)
+            row = _record(line)
         except _UnreadableError as error:
             self._lose(offset, f"the record at offset {offset} cannot be read: {where}: {error}")
             return
@@ -142,8 +142,8 @@ def _object(line: bytes) -> dict[str, Any]:
     return said
 
 
-def _place(said: Mapping[str, Any], owner: tuple[str, int] | None) -> tuple[str, int]:
-    topic, partition = said.get("topic"), said.get("partition")
+def _place(line: Mapping[str, Any], owner: tuple[str, int] | None) -> tuple[str, int]:
+    topic, partition = line.get("topic"), line.get("partition")
     if topic is None and partition is None and owner is not None:
         return owner
     if isinstance(topic, str) and type(partition) is int and 0 <= partition < 2**31:
@@ -151,22 +151,22 @@ def _place(said: Mapping[str, Any], owner: tuple[str, int] | None) -> tuple[str,
     raise _UnreadableError("nothing tells of which topic and partition it is")
 
 
-def _offset(said: Mapping[str, Any]) -> int:
-    offset = said.get("offset")
+def _offset(line: Mapping[str, Any]) -> int:
+    offset = line.get("offset")
     if type(offset) is not int or not 0 <= offset < 2**63 - 1:
         raise _UnreadableError(f"its offset is {offset!r}")
     return offset
 
 
-def _record(said: Mapping[str, Any]) -> dict[str, Any] | None:
+def _record(line: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a row of `RECORDS` but for its offset; None of other control records."""
-    kind = said.get("type")
+    kind = line.get("type")
     if type(kind) is int and kind not in IDS:
         return None
     if not isinstance(kind, int | str) or str(kind) not in _NAMES:
         raise _UnreadableError(f"its type is {kind!r}")
     number = _NAMES[str(kind)]
-    value = said.get("value")
+    value = line.get("value")
     if not isinstance(value, dict):
         raise _UnreadableError("its value is no object")
     fields = dialect_types(CHECKPOINT_DELTA)[TABLES[number]].value.fields

@@ -51,20 +51,22 @@ class ShareStateLog:
     unread: int
 
 
-def state_plan(given: Sequence[str], topic_partition: str | None) -> tuple[Plan, dict[str, str]]:
+def state_plan(
+    arguments: Sequence[str], topic_partition: str | None
+) -> tuple[Plan, dict[str, str]]:
     """Return what is to be read, and names of topics by id.
 
     Raises:
         InputNotRecognizedError: There is no partition of the state topic.
     """
-    found = recognize(given, topic_partition)
+    found = recognize(arguments, topic_partition)
     if found.raw_rows or found.workspaces:
-        wrong = [each.given for each in found.raw_rows] + list(found.workspaces)
+        wrong = [each.argument for each in found.raw_rows] + list(found.workspaces)
         raise InputNotRecognizedError(f"{wrong[0]}: {_LOOKED_FOR}")
     planned = plan(found, PlanOptions(topics=frozenset({SHARE_GROUP_STATE})))
     if not planned.slices:
         raise InputNotRecognizedError(
-            f"{given[0]}: there is no {SHARE_GROUP_STATE} here. {_LOOKED_FOR}"
+            f"{arguments[0]}: there is no {SHARE_GROUP_STATE} here. {_LOOKED_FOR}"
         )
     names = {each.topic_id: each.topic for each in data_topics(planned.copies) if each.topic_id}
     return planned, names

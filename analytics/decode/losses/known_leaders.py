@@ -36,8 +36,8 @@ def known_leaders(copies: Sequence[Copy]) -> Leaders:
         return NOTHING_KNOWN
     tables = leader_records(plan_partition(logs, copies, PlanOptions()).slices)
 
-    def records(name: str, column: str, wanted: Iterable[Any]) -> list[Row]:
-        chosen = set(wanted)
+    def records(name: str, column: str, values: Iterable[Any]) -> list[Row]:
+        chosen = set(values)
         return [each for each in tables[name] if each["value"][column] in chosen]
 
     registered = registered_partitions(records)

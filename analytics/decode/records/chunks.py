@@ -209,7 +209,9 @@ class _ChunkDecoder:
             if self.tables is not None and kind.table not in self.tables:
                 self.decoded.left_out[_FILTERED] += ours.row.size
                 self._weigh(_FILTERED, ours.row)
-            elif self.row_buffer is not None and self.row_buffer.takes(kind.table, ours.row.size):
+            elif self.row_buffer is not None and self.row_buffer.is_room_for(
+                kind.table, ours.row.size
+            ):
                 self.row_buffer.add(kind.table, self.records, ours.row)
             else:
                 self._record_type(kind, ours)
@@ -255,7 +257,7 @@ class _ChunkDecoder:
         self.failures.add(frames.row[broken], Reason.INVALID_UTF8, f"{kind.name}: key")
         readable = np.flatnonzero(~broken)
         frames, key = frames.take(readable), take(key, readable)
-        wanted = self.selection.wanted(key) if isinstance(key, Group) else ~broken
+        wanted = self.selection.selects(key) if isinstance(key, Group) else ~broken
         self.decoded.left_out[_FILTERED] += int((~wanted).sum())
         self._weigh(_FILTERED, frames.row[~wanted])
         self._note_left_out(kind, frames.take(np.flatnonzero(~wanted & ~frames.tombstone)))

@@ -30,7 +30,7 @@ class RowBuffer:
     parts: list[RawRecords] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
 
-    def takes(self, table: str, rows: int) -> bool:
+    def is_room_for(self, table: str, rows: int) -> bool:
         """Whether so many rows of a table are to wait; behind others that wait, all of them do."""
         return rows < FEW or table in self.tables
 

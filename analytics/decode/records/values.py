@@ -100,7 +100,7 @@ def _read_version(
             column = take(column, living)
         if living.size:
             known = number if kind.layouts else NO_LAYOUT
-            tags = _placed(cursor, place, living)
+            tags = _tags_by_place(cursor, place, living)
             pieces.append(Piece(place[living], column, known, tags))
         if cursor.sound:
             return pieces
@@ -115,7 +115,7 @@ def _read_version(
     return pieces
 
 
-def _placed(
+def _tags_by_place(
     cursor: Cursor, place: NDArray[np.int64], living: NDArray[np.int64]
 ) -> list[UnknownTags]:
     """Unknown tags of the living rows, by their place in the frames."""

@@ -14,7 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from analytics.decode.empty import empty_parts
-from analytics.decode.kafka_version import NOTHING_SHOWN, KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.kafka_version import (
+    NOTHING_SHOWN,
+    KafkaVersion,
+    RecordFormat,
+    infer_kafka_version,
+)
 from analytics.decode.records.chunks import RecordKind
 from analytics.decode.spark import decode_on_spark
 from analytics.decode.tasks import Settings, SliceReport, decode_here
@@ -104,12 +109,12 @@ def decode_dump(
         part for each in sorted(prefixes) for part in empty_parts(settings.staging, each, written)
     ]
     kinds = kinds_of(plan, slices, rows)
-    shown, earlier = _shown(plan, slices, rows, kinds), None
+    shown, earlier = _release_evidence(plan, slices, rows, kinds), None
     if plan.before_swaps is not None:
         within = replace(settings, within=BEFORE_SWAPS)
         earlier = decode_dump(spark, plan.before_swaps, (), within, options)
-        also = _shown(plan.before_swaps, earlier.slices, (), earlier.kinds)
-        shown = _Shown([*shown.seen, *also.seen], [*shown.fields, *also.fields])
+        also = _release_evidence(plan.before_swaps, earlier.slices, (), earlier.kinds)
+        shown = _ReleaseEvidence([*shown.formats, *also.formats], [*shown.fields, *also.fields])
     version = _kafka_version(shown, parts, settings.staging)
     return Decoding(
         sorted([*parts, *empty], key=lambda part: part.table),
@@ -164,32 +169,34 @@ def kinds_of(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsRepor
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ReleaseEvidence:
     """What records show of the release, those that a filter left out among them."""
 
-    seen: list[Seen]
+    formats: list[RecordFormat]
     fields: list[FieldEvidence]
 
 
-def _shown(
+def _release_evidence(
     plan: Plan, slices: Sequence[SliceReport], rows: Iterable[RowsReport], kinds: Kinds
-) -> _Shown:
+) -> _ReleaseEvidence:
     reports = [(plan.slices[each.number].topic, each) for each in slices]
     reports += [(each.topic, each.counts) for each in rows]
     found = {(topic, kind) for (topic, _), counts in kinds.items() for kind in counts}
     found |= {(topic, kind) for topic, report in reports for kind in report.kinds_left_out}
     seen = [
-        Seen(topic, record_types(topic)[kind.record_type].table, kind.version, kind.layout)
+        RecordFormat(topic, record_types(topic)[kind.record_type].table, kind.version, kind.layout)
         for topic, kind in found
     ]
-    return _Shown(seen, [each for _, report in reports for each in report.fields_left_out])
+    return _ReleaseEvidence(
+        seen, [each for _, report in reports for each in report.fields_left_out]
+    )
 
 
-def _kafka_version(shown: _Shown, parts: Iterable[Part], staging: str) -> KafkaVersion:
+def _kafka_version(evidence: _ReleaseEvidence, parts: Iterable[Part], staging: str) -> KafkaVersion:
     parts = list(parts)
     levels = _metadata_levels(parts, staging)
-    fields = [*shown.fields, *_fields_set(parts, staging)]
-    return infer_kafka_version(shown.seen, levels, fields)
+    fields = [*evidence.fields, *_fields_set(parts, staging)]
+    return infer_kafka_version(evidence.formats, levels, fields)
 
 
 def _fields_set(parts: Iterable[Part], staging: str) -> list[FieldEvidence]:

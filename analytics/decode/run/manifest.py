@@ -179,7 +179,7 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
     }
 
 
-def unreadable_rows(decoding: Decoding, given: Sequence[str]) -> list[dict[str, Any]]:
+def unreadable_rows(decoding: Decoding, arguments: Sequence[str]) -> list[dict[str, Any]]:
     """Return what is wrong with archived rows of which none, or few, could be decoded."""
     decoded = sum(each.counts.kinds.total() for each in decoding.rows)
     failed = sum(each.counts.undecoded.total() for each in decoding.rows)
@@ -193,4 +193,4 @@ def unreadable_rows(decoding: Decoding, given: Sequence[str]) -> list[dict[str, 
             f": their keys and values look like {looks}: "
             f"try --value-encoding {decoding.encoding_to_try}"
         )
-    return [{"copy": None, "segment": ", ".join(given), "why": why}]
+    return [{"copy": None, "segment": ", ".join(arguments), "why": why}]

@@ -33,7 +33,7 @@ OF_LOGS_BEFORE_SWAPS = (
 
 def published(
     staging: Staging,
-    found: Inputs,
+    inputs: Inputs,
     planned: Plan,
     decoding: Decoding,
     settings: Settings,
@@ -45,7 +45,7 @@ def published(
 
     Args:
         staging: Where the tables lie.
-        found: The INPUTs.
+        inputs: The INPUTs.
         planned: What was read of logs.
         decoding: What came of it.
         settings: What was wanted.
@@ -66,12 +66,12 @@ def published(
         "keep_below_log_start": options.edges.keep_below_log_start,
         "value_encoding": options.value_encoding,
     }
-    manifest = _manifest(found.given, said, planned, decoding, staging.location)
+    manifest = _manifest(inputs.arguments, said, planned, decoding, staging.location)
     manifest[BEFORE_SWAPS] = None
     parts = decoding.parts
     if planned.before_swaps is not None and decoding.before_swaps is not None:
         earlier = _manifest(
-            found.given, said, planned.before_swaps, decoding.before_swaps, staging.location
+            inputs.arguments, said, planned.before_swaps, decoding.before_swaps, staging.location
         )
         parts = [*parts, *decoding.before_swaps.parts]
         manifest[BEFORE_SWAPS] = {name: earlier[name] for name in OF_LOGS_BEFORE_SWAPS}
@@ -85,7 +85,7 @@ def published(
 
 
 def _manifest(
-    given: Sequence[str],
+    arguments: Sequence[str],
     options: Mapping[str, Any],
     planned: Plan,
     decoding: Decoding,
@@ -95,7 +95,7 @@ def _manifest(
     registered = planned.leaders.registered
     reconciliation = reconciliation_of(planned, decoding)
     counts = partition_counts(registered)
-    manifest = decode_manifest(given, options, planned, decoding, reconciliation, counts)
+    manifest = decode_manifest(arguments, options, planned, decoding, reconciliation, counts)
     manifest = with_undecoded_losses(manifest, decoding.parts, staging)
     manifest = with_unjudged_elections(manifest, registered)
     manifest = with_absent_leaders(manifest, planned.leaders)

@@ -101,7 +101,7 @@ def batch_bytes(records: RawRecords) -> BatchBytes:
     )
 
 
-def add_horizons(found: list[Horizon], records: RawRecords) -> None:
+def add_horizons(horizons: list[Horizon], records: RawRecords) -> None:
     """Add the delete horizons of a chunk's batches to those before them, neighbours as one.
 
     Batches without tombstones and markers never get one, and part nothing; a marker that has none
@@ -122,16 +122,16 @@ def add_horizons(found: list[Horizon], records: RawRecords) -> None:
         strict=True,
     )
     for run in map(Horizon._make, runs):
-        _append(found, run)
+        _append(horizons, run)
 
 
-def first_horizons(found: Iterable[Horizon], most: int) -> list[Horizon]:
+def first_horizons(stretches: Iterable[Horizon], most: int) -> list[Horizon]:
     """Return stretches of offsets with a delete horizon, no more than so many.
 
     Where markers without one part too many of them, those are taken to have their neighbours':
     tombstones are told right all the same.
     """
-    horizons = [each for each in found if each.horizon_ms >= 0]
+    horizons = [each for each in stretches if each.horizon_ms >= 0]
     if len(horizons) > most:
         merged: list[Horizon] = []
         for each in horizons:
@@ -140,9 +140,11 @@ def first_horizons(found: Iterable[Horizon], most: int) -> list[Horizon]:
     return horizons[-most:]
 
 
-def _append(found: list[Horizon], run: Horizon) -> None:
-    before = found[-1] if found else None
+def _append(horizons: list[Horizon], run: Horizon) -> None:
+    before = horizons[-1] if horizons else None
     if before is not None and before.horizon_ms == run.horizon_ms:
-        found[-1] = before._replace(end_offset=run.end_offset, batches=before.batches + run.batches)
+        horizons[-1] = before._replace(
+            end_offset=run.end_offset, batches=before.batches + run.batches
+        )
     else:
-        found.append(run)
+        horizons.append(run)

@@ -104,9 +104,11 @@ class Headers(BatchRows):
         two = raw.view(_MAGIC_2)
         base = two["base_offset"].astype(np.int64)
         attributes = two["attributes"].astype(np.int16)
-        max_timestamp = _known(two["max_timestamp"])
+        max_timestamp = _plausible_times(two["max_timestamp"])
         has_horizon = (attributes & DELETE_HORIZON) != 0
-        first_timestamp = np.where(has_horizon, max_timestamp, _known(two["base_timestamp"]))
+        first_timestamp = np.where(
+            has_horizon, max_timestamp, _plausible_times(two["base_timestamp"])
+        )
         headers = cls(
             position=start + first_position,
             size=two["length"].astype(np.int64) + 12,
@@ -138,8 +140,8 @@ class Headers(BatchRows):
             leader_epoch=batches.leader_epoch,
             attributes=batches.attributes,
             count=batches.count,
-            first_timestamp=_known(batches.max_timestamp),
-            max_timestamp=_known(batches.max_timestamp),
+            first_timestamp=_plausible_times(batches.max_timestamp),
+            max_timestamp=_plausible_times(batches.max_timestamp),
             producer_id=batches.producer_id,
             crc=batches.crc,
         )
@@ -153,7 +155,7 @@ class Headers(BatchRows):
         self.leader_epoch[old] = -1
         self.attributes[old] = attributes & (CODEC_MASK | LOG_APPEND_TIME)
         self.count[old] = np.where(attributes & CODEC_MASK, UNKNOWN_COUNT, 1)
-        self.first_timestamp[old] = np.where(timed, _known(entry["timestamp"]), -1)
+        self.first_timestamp[old] = np.where(timed, _plausible_times(entry["timestamp"]), -1)
         self.max_timestamp[old] = self.first_timestamp[old]
         self.producer_id[old] = -1
         self.crc[old] = entry["crc"]
@@ -182,6 +184,6 @@ class Headers(BatchRows):
         return whole
 
 
-def _known(milliseconds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _plausible_times(milliseconds: NDArray[np.int64]) -> NDArray[np.int64]:
     numbers = milliseconds.astype(np.int64)
     return np.where(are_times(numbers), numbers, -1)

@@ -84,14 +84,14 @@ def walk_chain(
         last_offset = int(chain.headers.last_offset[-1])
 
 
-def _read(fill: Fill, position: int, wanted: int) -> NDArray[np.uint8]:
+def _read(fill: Fill, position: int, size: int) -> NDArray[np.uint8]:
     """Return the bytes at a position, followed by a header's length of zeros."""
     global _buffer  # noqa: PLW0603 - see above
-    if _buffer.size < wanted + HEADER_BYTES:
-        _buffer = np.zeros(max(wanted, CHUNK_BYTES) + HEADER_BYTES, np.uint8)
-    fill(_buffer.data[:wanted], position)
-    _buffer[wanted : wanted + HEADER_BYTES] = 0
-    return _buffer[: wanted + HEADER_BYTES]
+    if _buffer.size < size + HEADER_BYTES:
+        _buffer = np.zeros(max(size, CHUNK_BYTES) + HEADER_BYTES, np.uint8)
+    fill(_buffer.data[:size], position)
+    _buffer[size : size + HEADER_BYTES] = 0
+    return _buffer[: size + HEADER_BYTES]
 
 
 def _starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:

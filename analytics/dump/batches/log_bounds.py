@@ -205,10 +205,10 @@ def _longest_chain(base: list[int], last: list[int], expected: int | None) -> li
 
 
 def _without_hole(
-    fitting: list[int], base: list[int], expected: int | None, passed: list[int]
+    fitting: list[int], base: list[int], expected: int | None, offsets_of_rows: list[int]
 ) -> int:
     if expected is not None:
-        for row, offsets in zip(fitting, passed, strict=True):
+        for row, offsets in zip(fitting, offsets_of_rows, strict=True):
             if base[row] - expected in {0, offsets}:
                 return row
     return fitting[0]

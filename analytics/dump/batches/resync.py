@@ -99,26 +99,26 @@ class BatchFinder:
         self._allowance -= entry.size + _PER_TRIAL
         return False
 
-    def first(self, low: int, high: int, passing: NDArray[np.int64] | None = None) -> int | None:
+    def first(self, low: int, high: int, unchecked: NDArray[np.int64] | None = None) -> int | None:
         """Return where the first entry begins, from ``low`` to before ``high``, that checks.
 
         Args:
             low: First position tried.
             high: End of the positions tried; the entry may go on beyond it.
-            passing: Positions known not to check, ascending.
+            unchecked: Positions known not to check, ascending.
         """
         position = low
         while position < high:
             window = (position - self._start) // _WINDOW
             end = min(self._start + (window + 1) * _WINDOW, high)
-            for entry in self._between(window, position, end, passing):
+            for entry in self._between(window, position, end, unchecked):
                 if self.can_afford(entry.size) and self.checks(entry):
                     return entry.position
             position = end
         return None
 
     def _between(
-        self, window: int, low: int, high: int, passing: NDArray[np.int64] | None
+        self, window: int, low: int, high: int, unchecked: NDArray[np.int64] | None
     ) -> Iterator[Entry]:
         """Yield the candidates of a window, from ``low`` to before ``high``."""
         found = self._candidates(window)
@@ -127,8 +127,8 @@ class BatchFinder:
         while first < end:
             some = found.take(slice(first, min(first + _AT_ONCE, end)))
             first += _AT_ONCE
-            if passing is not None:
-                some = some.take(~np.isin(some.position, passing))
+            if unchecked is not None:
+                some = some.take(~np.isin(some.position, unchecked))
             columns = (some.position.tolist(), some.size.tolist(), some.magic.tolist())
             yield from map(Entry, *columns)
 

@@ -77,14 +77,14 @@ class SliceWindow:
             end = start
         return position
 
-    def misnomer(self, position: int, found: int) -> DamageReason:
+    def misnomer(self, position: int, next_position: int) -> DamageReason:
         """What to call bytes that are no batch and are followed by one, or by the end."""
         if self.claimed(position) is None:
             return DamageReason.GARBAGE_BETWEEN_BATCHES
         head = self.source.bytes(position, SHORTEST_HEADER)
         if not any(head):
             return DamageReason.GARBAGE_BETWEEN_BATCHES
-        leads_on = position + LOG_OVERHEAD + _size_at(head, 8)[0] == found
+        leads_on = position + LOG_OVERHEAD + _size_at(head, 8)[0] == next_position
         if head[MAGIC_AT] > 2:
             reason = DamageReason.BAD_MAGIC if leads_on else DamageReason.GARBAGE_BETWEEN_BATCHES
         else:

@@ -63,13 +63,13 @@ class _Partings:
     """Partings of pairs of copies, each looked for once."""
 
     max_bytes: int
-    found: dict[tuple[str, str], Parting] = field(default_factory=dict)
+    by_pair: dict[tuple[str, str], Parting] = field(default_factory=dict)
 
     def of(self, other: CopyLog, leader: CopyLog) -> Parting:
         key = (other.name, leader.name)
-        if key not in self.found:
-            self.found[key] = parting(other, leader, self.max_bytes)
-        return self.found[key]
+        if key not in self.by_pair:
+            self.by_pair[key] = parting(other, leader, self.max_bytes)
+        return self.by_pair[key]
 
 
 def find_lines(
@@ -99,7 +99,7 @@ def find_lines(
             f"not every batch that differs from {leader}'s was compared: there are more than "
             f"{max_compared_bytes} bytes of them; leader epochs decided",
         )
-        for (other, leader), found in partings.found.items()
+        for (other, leader), found in partings.by_pair.items()
         if not found.compared_all
     )
     divergences = tuple(_with_pieces(each, leader_ranges[each.copy]) for each in divergences)
@@ -151,7 +151,7 @@ def _leader_ranges(
     log: CopyLog,
     before: Sequence[CopyLog],
     partings: _Partings,
-    known: Mapping[str, tuple[LeaderRange, ...]],
+    of_copies: Mapping[str, tuple[LeaderRange, ...]],
 ) -> tuple[LeaderRange, ...]:
     """Return a copy's ranges: shared with the copy it goes along with longest, then its own."""
     if not before:
@@ -159,10 +159,10 @@ def _leader_ranges(
     nearest = max(before, key=lambda other: partings.of(log, other).offset)
     leaves_at = partings.of(log, nearest).offset
     if leaves_at >= log.end_offset or not _batches_from(log, leaves_at).any():
-        return known[nearest.name]
+        return of_copies[nearest.name]
     shared = [
         LeaderRange(each.first, min(each.end, leaves_at), each.line)
-        for each in known[nearest.name]
+        for each in of_copies[nearest.name]
         if each.first < leaves_at
     ]
     return (*shared, LeaderRange(leaves_at, MAX_OFFSET, log.name))
@@ -217,8 +217,8 @@ def _divergence(
         lost_records=_records(log, lost, own_from),
         lost_from_timestamp=int(started[started >= 0].min()) if (started >= 0).any() else None,
         lost_to_timestamp=int(ended[ended >= 0].max()) if (ended >= 0).any() else None,
-        lost_leader_epoch=_known(last),
-        surviving_leader_epoch=_known(epoch),
+        lost_leader_epoch=_epoch_or_none(last),
+        surviving_leader_epoch=_epoch_or_none(epoch),
         surviving_copy=survivor.name,
         elected_at=int(elected[0]) if elected.size else None,
         how=parted.how,
@@ -260,5 +260,5 @@ def _batches_from(log: CopyLog, offset: int) -> NDArray[np.bool_]:
     return marked
 
 
-def _known(epoch: int) -> int | None:
+def _epoch_or_none(epoch: int) -> int | None:
     return epoch if epoch > NO_EPOCH else None

@@ -236,5 +236,5 @@ def _at_least_0(value: object) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None
 
 
-def _bad_line(where: str, number: int, expected: str, found: str) -> Note:
-    return Note(where, f"line {number}: expected {expected}, found {found!r:.80}; not used")
+def _bad_line(where: str, number: int, expected: str, text: str) -> Note:
+    return Note(where, f"line {number}: expected {expected}, found {text!r:.80}; not used")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 WORKSPACE_MARKER = ".groupscope"
 
-_SHOWN = 8
+_MOST_NAMED = 8
 _LARGEST_MANIFEST = 256 << 20
 
 
@@ -59,7 +59,7 @@ def is_log_directory(path: str, entries: Iterable[Entry]) -> bool:
 
 
 def log_directories_in(
-    path: str, entries: Iterable[Entry], name: str | None, said: list[str]
+    path: str, entries: Iterable[Entry], name: str | None, descriptions: list[str]
 ) -> list[DiskSource]:
     """Return the log directories among a folder's sub-folders, those of nested disks included."""
     disks: list[DiskSource] = []
@@ -76,7 +76,7 @@ def log_directories_in(
         else:
             others.append(inner)
     if disks:
-        said += [f"{other}: not a log directory; not read" for other in others]
+        descriptions += [f"{other}: not a log directory; not read" for other in others]
     return disks
 
 
@@ -97,7 +97,7 @@ def _node(disk: str) -> tuple[str | None, str | None] | None:
     return properties.get("cluster.id"), properties.get("node.id", properties.get("broker.id"))
 
 
-def is_workspace(given: str, path: str, entries: Iterable[Entry]) -> bool:
+def is_workspace(argument: str, path: str, entries: Iterable[Entry]) -> bool:
     """Whether a folder is a finished workspace of ours.
 
     Raises:
@@ -117,7 +117,7 @@ def is_workspace(given: str, path: str, entries: Iterable[Entry]) -> bool:
         return is_ours
     if WORKSPACE_MARKER in names:
         raise InputUnreadableError(
-            f"{given}: a workspace without {MANIFEST}: the run that wrote it never finished. "
+            f"{argument}: a workspace without {MANIFEST}: the run that wrote it never finished. "
             f"Run it again with the same --out"
         )
     return False
@@ -132,7 +132,9 @@ def safe_name(name: str) -> str:
 def what_was_found(path: str, entries: list[Entry]) -> str:
     """Return sentences for a folder that is nothing known: what lies in it, where to look."""
     names = [entry.name + ("/" if entry.is_folder else "") for entry in entries]
-    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN))
+    shown = ", ".join(names[:_MOST_NAMED]) + (
+        f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED)
+    )
     hint = _deeper(path, entries)
     return f"Found {shown or 'an empty folder'}.{hint}"
 

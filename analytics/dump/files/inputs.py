@@ -53,33 +53,33 @@ class Inputs:
     """Everything that was given, told apart.
 
     Attributes:
-        given: The INPUTs as they were written.
+        arguments: The INPUTs as they were written.
         disks: Log directories.
         raw_rows: Archived rows.
         workspaces: Folders with a finished manifest of ours.
-        said: One sentence for each INPUT: what it was taken for.
+        descriptions: One sentence for each INPUT: what it was taken for.
     """
 
-    given: tuple[str, ...]
+    arguments: tuple[str, ...]
     disks: tuple[DiskSource, ...] = ()
     raw_rows: tuple[RawRows, ...] = ()
     workspaces: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
 
 
 @dataclass
-class _Found:
+class _Recognized:
     disks: list[DiskSource]
     raw_rows: list[RawRows]
     workspaces: list[str]
-    said: list[str]
+    descriptions: list[str]
 
 
-def recognize(given: Sequence[str], topic_partition: str | None = None) -> Inputs:
+def recognize(arguments: Sequence[str], topic_partition: str | None = None) -> Inputs:
     """Tell what each INPUT is.
 
     Args:
-        given: Paths, globs, URIs, each possibly as ``NAME=PATH``.
+        arguments: Paths, globs, URIs, each possibly as ``NAME=PATH``.
         topic_partition: Whose a segment or directory is that its name does not tell.
 
     Raises:
@@ -87,19 +87,19 @@ def recognize(given: Sequence[str], topic_partition: str | None = None) -> Input
         InputUnreadableError: The system refuses to read it.
     """
     owner = _owner(topic_partition)
-    found = _Found([], [], [], [])
-    for text in given:
+    found = _Recognized([], [], [], [])
+    for text in arguments:
         name, path = _split_name(text)
         if has_glob(path) and storage_of(path).entry(path) is None:
             _recognize_matches(text, path, name, owner, found)
         else:
             _recognize_one(text, path, name, owner, found)
     return Inputs(
-        tuple(given),
+        tuple(arguments),
         tuple(_merged(found.disks)),
         tuple(dict.fromkeys(found.raw_rows)),
         tuple(dict.fromkeys(found.workspaces)),
-        tuple(found.said),
+        tuple(found.descriptions),
     )
 
 
@@ -126,97 +126,119 @@ def _split_name(text: str) -> tuple[str | None, str]:
 
 
 def _recognize_matches(
-    given: str, pattern: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+    argument: str,
+    pattern: str,
+    name: str | None,
+    owner: tuple[str, int] | None,
+    recognized: _Recognized,
 ) -> None:
     matches = expand_glob(pattern)
     if not matches:
-        raise InputNotRecognizedError(f"{given}: no file or folder matches this pattern")
+        raise InputNotRecognizedError(f"{argument}: no file or folder matches this pattern")
     refused = []
     for path in matches:
         try:
-            _recognize_one(path, path, name, owner, found)
+            _recognize_one(path, path, name, owner, recognized)
         except InputNotRecognizedError as error:
             refused.append(error)
-            found.said.append(f"{path}: matches {given}, but is no known form of input; not read")
+            recognized.descriptions.append(
+                f"{path}: matches {argument}, but is no known form of input; not read"
+            )
     if len(refused) == len(matches):
         raise InputNotRecognizedError(
-            f"{given}: matches {len(matches)} names, none of them a known form of input. "
+            f"{argument}: matches {len(matches)} names, none of them a known form of input. "
             f"The first: {refused[0]}"
         )
 
 
 def _recognize_one(
-    given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+    argument: str,
+    path: str,
+    name: str | None,
+    owner: tuple[str, int] | None,
+    recognized: _Recognized,
 ) -> None:
     entry = storage_of(path).entry(path)
     if entry is None:
         raise InputNotRecognizedError(
-            f"{given}: there is no such file or folder. Looked for {LOOKED_FOR}."
+            f"{argument}: there is no such file or folder. Looked for {LOOKED_FOR}."
         )
     if entry.is_special:
-        raise InputNotRecognizedError(f"{given}: a pipe, a socket or a device, which is not read")
+        raise InputNotRecognizedError(
+            f"{argument}: a pipe, a socket or a device, which is not read"
+        )
     if entry.is_folder:
-        _recognize_folder(given, path, name, owner, found)
+        _recognize_folder(argument, path, name, owner, recognized)
     else:
-        _recognize_file(given, path, name, owner, found)
+        _recognize_file(argument, path, name, owner, recognized)
 
 
 def _recognize_file(
-    given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+    argument: str,
+    path: str,
+    name: str | None,
+    owner: tuple[str, int] | None,
+    recognized: _Recognized,
 ) -> None:
     folder, file = parent(path), base_name(path)
     whose = _whose(base_name(folder), owner)
     if is_segment_name(file) and whose:
         disk = folder if whose == owner else parent(folder)
         source = PartitionSource(folder, *whose, file)
-        found.disks.append(DiskSource(disk, name, (source,)))
-        found.said.append(f"{given}: a segment of {whose[0]}-{whose[1]}")
+        recognized.disks.append(DiskSource(disk, name, (source,)))
+        recognized.descriptions.append(f"{argument}: a segment of {whose[0]}-{whose[1]}")
         return
     if is_segment_name(file):
         raise InputNotRecognizedError(
-            f"{given}: a segment, but its folder is not named <topic>-<partition>; say whose it "
+            f"{argument}: a segment, but its folder is not named <topic>-<partition>; say whose it "
             f"is with --topic-partition, as in --topic-partition __consumer_offsets-17"
         )
-    rows = rows_in_file(given, path, owner)
+    rows = rows_in_file(argument, path, owner)
     if rows is None:
         raise InputNotRecognizedError(
-            f"{given}: a file that is neither a segment (twenty digits and .log) nor archived "
+            f"{argument}: a file that is neither a segment (twenty digits and .log) nor archived "
             f"rows (Parquet, Avro, or JSON Lines with topic, partition and offset). "
             f"Looked for {LOOKED_FOR}."
         )
-    found.raw_rows.append(rows)
-    found.said.append(f"{given}: archived rows ({rows.format}){_of(rows)}")
+    recognized.raw_rows.append(rows)
+    recognized.descriptions.append(f"{argument}: archived rows ({rows.format}){_of(rows)}")
 
 
 def _recognize_folder(
-    given: str, path: str, name: str | None, owner: tuple[str, int] | None, found: _Found
+    argument: str,
+    path: str,
+    name: str | None,
+    owner: tuple[str, int] | None,
+    recognized: _Recognized,
 ) -> None:
     entries = storage_of(path).list(path)
-    if is_workspace(given, path, entries):
-        found.workspaces.append(path)
-        found.said.append(f"{given}: a workspace")
+    if is_workspace(argument, path, entries):
+        recognized.workspaces.append(path)
+        recognized.descriptions.append(f"{argument}: a workspace")
         return
     if holds_partition(entries):
-        found.disks.append(_partition_folder(given, path, name, owner))
-        found.said.append(f"{given}: a partition directory")
+        recognized.disks.append(_partition_folder(argument, path, name, owner))
+        recognized.descriptions.append(f"{argument}: a partition directory")
         return
     if is_log_directory(path, entries):
-        found.disks.append(DiskSource(path, name))
-        found.said.append(f"{given}: a broker's log directory")
+        recognized.disks.append(DiskSource(path, name))
+        recognized.descriptions.append(f"{argument}: a broker's log directory")
         return
-    if disks := log_directories_in(path, entries, name, found.said):
-        found.disks += disks
+    if disks := log_directories_in(path, entries, name, recognized.descriptions):
+        recognized.disks += disks
         named = ", ".join(base_name(disk.path) for disk in disks)
-        found.said.append(f"{given}: a folder of log directories ({named})")
+        recognized.descriptions.append(f"{argument}: a folder of log directories ({named})")
         return
-    rows = rows_in_folder(given, path, owner)
+    rows = rows_in_folder(argument, path, owner)
     if rows is None:
         raise InputNotRecognizedError(
-            f"{given}: no log directory, segment, archived rows or workspace here. "
+            f"{argument}: no log directory, segment, archived rows or workspace here. "
             f"Looked for {LOOKED_FOR}. {what_was_found(path, entries)}"
         )
-    found.raw_rows.append(rows)
-    found.said.append(f"{given}: archived rows ({rows.format}, {len(rows.files)} files){_of(rows)}")
+    recognized.raw_rows.append(rows)
+    recognized.descriptions.append(
+        f"{argument}: archived rows ({rows.format}, {len(rows.files)} files){_of(rows)}"
+    )
 
 
 def _of(rows: RawRows) -> str:
@@ -224,7 +246,7 @@ def _of(rows: RawRows) -> str:
 
 
 def _partition_folder(
-    given: str, path: str, name: str | None, owner: tuple[str, int] | None
+    argument: str, path: str, name: str | None, owner: tuple[str, int] | None
 ) -> DiskSource:
     folder = base_name(path)
     whose = _whose(folder, owner)
@@ -232,7 +254,7 @@ def _partition_folder(
         state = dying_state(folder)
         found = f"its name says {state}" if state else "its name is not <topic>-<partition>"
         raise InputNotRecognizedError(
-            f"{given}: holds files of a partition, but {found}; say whose it is with "
+            f"{argument}: holds files of a partition, but {found}; say whose it is with "
             f"--topic-partition, as in --topic-partition __consumer_offsets-17"
         )
     return DiskSource(parent(path), name, (PartitionSource(path, *whose),))

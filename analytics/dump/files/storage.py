@@ -161,9 +161,9 @@ def is_uri(path: str) -> bool:
     return bool(_URI.match(path)) and not path.startswith("file:")
 
 
-def local_path(given: str) -> str:
+def local_path(location: str) -> str:
     """Return a ``file:`` URI as a plain path, anything else as it is."""
-    return unquote(urlsplit(given).path) if given.startswith("file:") else given
+    return unquote(urlsplit(location).path) if location.startswith("file:") else location
 
 
 def join(folder: str, name: str) -> str:
@@ -274,13 +274,13 @@ def _local_entry(name: str, item: os.DirEntry[str]) -> Entry:
         return Entry(name, is_folder=False, size=0, modified=0)
 
 
-def _entry(name: str, found: os.stat_result) -> Entry:
-    is_folder, is_file = stat.S_ISDIR(found.st_mode), stat.S_ISREG(found.st_mode)
+def _entry(name: str, status: os.stat_result) -> Entry:
+    is_folder, is_file = stat.S_ISDIR(status.st_mode), stat.S_ISREG(status.st_mode)
     return Entry(
         name,
         is_folder,
-        found.st_size if is_file else 0,
-        found.st_mtime_ns,
+        status.st_size if is_file else 0,
+        status.st_mtime_ns,
         is_special=not is_folder and not is_file,
     )
 

@@ -49,7 +49,7 @@ def read_time_index(path: str, base_offset: int) -> IndexedTimes:
         if source.size <= _READ_WHOLE or is_uri(path):
             entries = _entries(source, 0, count)
         else:
-            written = _written(source, count)
+            written = _entry_count(source, count)
             wanted = np.unique(np.linspace(0, max(written - 1, 0), _POINTS).astype(np.int64))
             parts = [_entries(source, place, 1) for place in wanted.tolist()]
             entries = np.concatenate(parts)
@@ -68,7 +68,7 @@ def _entries(
     return np.frombuffer(source.bytes(first * size, count * size), _ENTRY)
 
 
-def _written(source: ByteSource, count: int) -> int:
+def _entry_count(source: ByteSource, count: int) -> int:
     """Return how many entries stand before the zeros at the end."""
     low, high = 0, count
     while low < high:

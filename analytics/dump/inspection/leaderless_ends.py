@@ -75,11 +75,11 @@ def _row(each: AbsentLeader) -> dict[str, Any]:
     }
 
 
-def _sentences(found: Mapping[tuple[str, int], Sequence[AbsentLeader]]) -> list[str]:
+def _sentences(absent_leaders: Mapping[tuple[str, int], Sequence[AbsentLeader]]) -> list[str]:
     """Return one sentence a topic."""
     topics: dict[str, list[int]] = defaultdict(list)
     first: dict[str, list[int | None]] = defaultdict(list)
-    for (topic, partition), absent in found.items():
+    for (topic, partition), absent in absent_leaders.items():
         if absent:
             topics[topic].append(partition)
             first[topic].append(absent[0].since)

@@ -41,7 +41,7 @@ class Loss:
         return self.end >= OPEN_END
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """The loss in words, as in "offsets 24 to 356 (a segment file is missing)"."""
         if self.is_open:
             where = f"all from offset {self.first:,} on"
@@ -123,6 +123,6 @@ def losses_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Loss]:
 
 def lacks(topic: str, partition: int, losses: Sequence[Loss]) -> str:
     """Return what a partition lacks, as in "__consumer_offsets-2 lacks offsets 24 to 356 (...)"."""
-    named = ", ".join(each.said for each in losses[:_MOST_NAMED])
+    named = ", ".join(each.in_words for each in losses[:_MOST_NAMED])
     more = len(losses) - _MOST_NAMED
     return f"{topic}-{partition} lacks {named}" + (f" and {more} more ranges" if more > 0 else "")

@@ -107,11 +107,11 @@ class Study:
 
     Attributes:
         surveys: One for each copy of each internal partition, in order of topics.
-        seen: What else was found.
+        findings: What else was found.
     """
 
     surveys: tuple[PartitionSurvey, ...]
-    seen: InspectionFindings
+    findings: InspectionFindings
 
 
 def _silent(size: int) -> None:
@@ -262,15 +262,17 @@ def _is_sampled(log: CopyLog, number: int) -> bool:
 
 
 def _note(
-    seen: InspectionFindings, partition: PartitionCopy, walk: SegmentWalk, *, sampled: bool
+    findings: InspectionFindings, partition: PartitionCopy, walk: SegmentWalk, *, sampled: bool
 ) -> None:
     stats = SegmentStats(walk.segment)
     for part in walk.parts:
         stats.add(part)
     survey = stats.survey(walk.damages, walk.tail, changed=walk.changed)
-    seen.files.append((partition.copy, replace(survey, unreadable=walk.unreadable)))
+    findings.files.append((partition.copy, replace(survey, unreadable=walk.unreadable)))
     if sampled and walk.parts:
         ends = walk.parts[0].position + walk.parts[0].size
         end = int(ends[max(int(np.searchsorted(ends, SAMPLE_BYTES, "right")) - 1, 0)])
         if end <= SAMPLE_BYTES:
-            seen.sample = seen.sample.add(sample_segment(partition.topic, walk.segment, end))
+            findings.sample = findings.sample.add(
+                sample_segment(partition.topic, walk.segment, end)
+            )

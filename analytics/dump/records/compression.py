@@ -87,11 +87,11 @@ def _gunzip(content: memoryview, room: memoryview) -> int:
         content = memoryview(stream.unused_data)
 
 
-def _append(piece: bytes, room: memoryview, written: int) -> int:
-    end = written + len(piece)
+def _append(piece: bytes, room: memoryview, used: int) -> int:
+    end = used + len(piece)
     if end > len(room):
         raise NoRoomError
-    room[written:end] = piece
+    room[used:end] = piece
     return end
 
 

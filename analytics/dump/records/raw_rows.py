@@ -19,7 +19,7 @@ from analytics.dump.records.raw_rows_columns import PLACE, REQUIRED, check_colum
 from analytics.dump.records.raw_rows_encoding import column_encoding, parsed
 from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.raw_rows_lines import is_hidden, lines_of_file
-from analytics.dump.records.raw_rows_places import NOT_JSON, placed
+from analytics.dump.records.raw_rows_places import NOT_JSON, with_numeric_places
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
 
@@ -78,7 +78,7 @@ def read_raw_rows(
         frame = read(spark, paths)
     if place is not None:
         frame = _of_place(frame, place)
-    return _parsed(placed(frame), encoding)
+    return _parsed(with_numeric_places(frame), encoding)
 
 
 def read_keys(

@@ -23,26 +23,26 @@ TIME: Final = "timestamp"
 _MOST_NAMED: Final = 20
 
 
-def check_columns(where: str, found: Collection[str], *, has_place: bool = False) -> None:
+def check_columns(where: str, columns: Collection[str], *, has_place: bool = False) -> None:
     """Refuse rows that lack a column.
 
     Args:
         where: The file, or files.
-        found: The columns that there are.
+        columns: The columns that there are.
         has_place: The topic and the partition are known otherwise.
 
     Raises:
         InputNotRecognizedError: One is not there.
     """
     needed = [each for each in REQUIRED if not (has_place and each in PLACE)]
-    missing = [each for each in needed if each not in found]
+    missing = [each for each in needed if each not in columns]
     if not missing:
         return
-    if TIME not in found:
+    if TIME not in columns:
         missing.append(f"{TIME} (which may be missing)")
-    if missing[:2] == list(PLACE) and len(missing) == 2 + (TIME not in found):
+    if missing[:2] == list(PLACE) and len(missing) == 2 + (TIME not in columns):
         missing[1] += " (say whose rows they are with --topic-partition)"
-    named = ", ".join(sorted(map(str, found))[:_MOST_NAMED]) or "none"
+    named = ", ".join(sorted(map(str, columns))[:_MOST_NAMED]) or "none"
     raise InputNotRecognizedError(
         f"{where}: archived rows need the columns of Spark's Kafka source (key, value, topic, "
         f"partition, offset, timestamp); missing: {', '.join(missing)}; found: {named}. Rename "

@@ -31,10 +31,10 @@ _GREATEST_TYPE = 0x3F
 _MOST_OF_A_SAMPLE = 0.9
 
 
-def column_encoding(frame: DataFrame, name: str, asked: str | None) -> str:
+def column_encoding(frame: DataFrame, name: str, encoding: str | None) -> str:
     """Return how a column is written: as asked; else text is base64, and bytes are bytes."""
     is_text = isinstance(frame.schema[name].dataType, T.StringType)
-    return asked or (BASE64 if is_text else BINARY)
+    return encoding or (BASE64 if is_text else BINARY)
 
 
 def parsed(column: Column, encoding: str) -> Column:

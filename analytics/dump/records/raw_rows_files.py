@@ -45,21 +45,21 @@ class RawRows:
     """Archived rows.
 
     Attributes:
-        given: The INPUT as it was written.
+        argument: The INPUT as it was written.
         path: Where it is.
         format: ``parquet``, ``json`` or ``avro``.
         files: Its files.
         place: The topic and partition of rows that do not name them.
     """
 
-    given: str
+    argument: str
     path: str
     format: str
     files: tuple[str, ...]
     place: tuple[str, int] | None = None
 
 
-def rows_in_file(given: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
+def rows_in_file(argument: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
     """Return the rows a file holds, None where it is none of the formats.
 
     Raises:
@@ -68,11 +68,13 @@ def rows_in_file(given: str, path: str, owner: tuple[str, int] | None = None) ->
     found = _format_of(path)
     if found is None:
         return None
-    _check_place(given, [path], found, owner)
-    return RawRows(given, path, found, (path,), owner)
+    _check_place(argument, [path], found, owner)
+    return RawRows(argument, path, found, (path,), owner)
 
 
-def rows_in_folder(given: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
+def rows_in_folder(
+    argument: str, path: str, owner: tuple[str, int] | None = None
+) -> RawRows | None:
     """Return the rows a folder holds, partition folders (``date=...``) included; None if none.
 
     Raises:
@@ -83,18 +85,18 @@ def rows_in_folder(given: str, path: str, owner: tuple[str, int] | None = None) 
     formats = {_named_format(file) for file in files}
     if len(formats) > 1:
         raise InputNotRecognizedError(
-            f"{given}: holds files of {' and '.join(sorted(map(str, formats)))} side by side; "
+            f"{argument}: holds files of {' and '.join(sorted(map(str, formats)))} side by side; "
             f"name those that hold the archived rows"
         )
     if not files or _format_of(files[0]) is None:
         return None
     found = str(formats.pop())
-    _check_place(given, files, found, owner)
-    return RawRows(given, path, found, tuple(files), owner)
+    _check_place(argument, files, found, owner)
+    return RawRows(argument, path, found, tuple(files), owner)
 
 
 def _check_place(
-    given: str, files: list[str], file_format: str, owner: tuple[str, int] | None
+    argument: str, files: list[str], file_format: str, owner: tuple[str, int] | None
 ) -> None:
     """Refuse rows of JSON whose topic and partition neither they nor a person name.
 
@@ -120,7 +122,8 @@ def _check_place(
     whose = "__consumer_offsets-17" if named is None else f"{named[0]}-{named[1]}"
     found = ", ".join(sorted(names))
     raise InputNotRecognizedError(
-        f"{given}: JSON Lines without {' and '.join(sorted(PLACE_COLUMNS - names, reverse=True))} "
+        f"{argument}: JSON Lines without "
+        f"{' and '.join(sorted(PLACE_COLUMNS - names, reverse=True))} "
         f"(found: {found}): say whose rows they are, one partition at a time, as in "
         f"{files[0]} --topic-partition {whose}"
     )

@@ -24,7 +24,7 @@ _MOST_OFFSET: Final = 2**63 - 2
 _NO_TIME: Final = -1
 
 
-def placed(frame: DataFrame) -> DataFrame:
+def with_numeric_places(frame: DataFrame) -> DataFrame:
     """Return rows with `topic, partition, offset, timestamp` as numbers, and what is wrong.
 
     Args:

@@ -57,7 +57,7 @@ class Arena:
             if self.used:
                 return None
             return self._alone(codec, content, len(room))
-        return self._laid(size)
+        return self._room_for(size)
 
     def _alone(self, codec: int, content: memoryview, tried: int) -> tuple[int, int] | DamageReason:
         """A batch larger than the arena gets one of its own, of the largest size allowed."""
@@ -67,13 +67,13 @@ class Arena:
         # Memory that is never written costs nothing.
         self._room = np.empty(most + PADDING, np.uint8)
         try:
-            return self._laid(decompress_into(codec, content, self._room.data[:-PADDING]))
+            return self._room_for(decompress_into(codec, content, self._room.data[:-PADDING]))
         except UnreadableError:
             return DamageReason.BAD_COMPRESSION
         except NoRoomError:
             return DamageReason.DECOMPRESSED_TOO_LARGE
 
-    def _laid(self, size: int) -> tuple[int, int] | DamageReason:
+    def _room_for(self, size: int) -> tuple[int, int] | DamageReason:
         if size > self._limits.max_decompressed_bytes or not self._expansion.spend(size):
             return DamageReason.DECOMPRESSED_TOO_LARGE
         start, self.used = self.used, self.used + size

@@ -108,7 +108,7 @@ def tables_ever(
     sizes = topic_sizes(_metadata(records), of_topics.counts)
     compacted = _compacted_until(state)
 
-    def made(part: GroupPart) -> JudgedCases:
+    def judged_part(part: GroupPart) -> JudgedCases:
         found = part()
         some = held.of(found)
         there = some.select("group_id").unique()
@@ -125,7 +125,7 @@ def tables_ever(
         group_parts({**held.rows(), **stored}, held.parts) as parts,
         ThreadPoolExecutor(_THREADS) as threads,
     ):
-        found = list(threads.map(made, parts))
+        found = list(threads.map(judged_part, parts))
     return tables_of(found)
 
 
@@ -164,7 +164,7 @@ def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
 def _topics_of(state: ReplayedWorkspace, records: CountedRecords) -> Topics:
     told = (records.rows(name, {"topics": "value.topics"}) for name in _COUNTED)
     counts = partition_counts(
-        _topics(state), counts_in_records(told), highest_seen(_seen(state.tables))
+        _topics(state), counts_in_records(told), highest_seen(_used_partitions(state.tables))
     )
     keyed = {each: each for each in _KEYED}
     return Topics(
@@ -174,7 +174,7 @@ def _topics_of(state: ReplayedWorkspace, records: CountedRecords) -> Topics:
     )
 
 
-def _seen(tables: StoredTables) -> Iterator[pl.DataFrame]:
+def _used_partitions(tables: StoredTables) -> Iterator[pl.DataFrame]:
     """Yield topics and partitions that members have, or that offsets are committed for."""
     columns = ("topic", "topic_id", "partition")
     for piece in tables.pieces("assignments", columns, pc.field("subtopology_id").is_null()):

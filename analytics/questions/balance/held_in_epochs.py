@@ -78,7 +78,7 @@ class HeldInEpochs:
         yield self._reader.empty(name)
         for file in self._reader.files(name):
             for rows in self._reader.batches(file):
-                yield self._cut.kept(name, polars_rows(rows))
+                yield self._cut.cut_rows(name, polars_rows(rows))
 
     def _taking(self) -> pl.Series:
         """Return the groups with a tombstone that is not of a classic group."""
@@ -91,18 +91,18 @@ class HeldInEpochs:
         fields = {each: each for each in _OF_COMMITS}
         is_theirs = pl.col("key").struct.field("group").is_in(groups.implode())
         for rows in self._reader.pieces(_COMMITS, fields, CONSUMER_OFFSETS):
-            yield self._cut.kept(_COMMITS, rows.filter(is_theirs))
+            yield self._cut.cut_rows(_COMMITS, rows.filter(is_theirs))
 
 
 def numbered(held: Held) -> pl.DataFrame:
     """Return what members held in replay, as `cases_of_history` takes it."""
     runs, epoch_no = held.runs, pl.col("epoch_no")
-    ended = pl.DataFrame(held.told(runs["ended_in"], "epoch_no"))
+    ended = pl.DataFrame(held.columns_at(runs["ended_in"], "epoch_no"))
     last = ended.select(
         pl.when(runs["is_closing"]).then(epoch_no).otherwise(epoch_no - 1).alias("last_epoch_no")
     )
     told = runs.with_columns(
-        *held.told(runs["at"], "coordinator_partition", "group_id", "life", LIFE, "epoch_no"),
+        *held.columns_at(runs["at"], "coordinator_partition", "group_id", "life", LIFE, "epoch_no"),
         *held.named(runs, "member_id", "role", "subtopology_id", "topic", "topic_id"),
         held.about(runs).struct.field("group_instance_id"),
         *last,

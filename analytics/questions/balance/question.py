@@ -38,18 +38,18 @@ class BalanceSettings:
     history: bool = False
 
 
-def balance(state: ReplayedWorkspace, asked: BalanceSettings) -> Answer:
+def balance(state: ReplayedWorkspace, settings: BalanceSettings) -> Answer:
     """Return how even assignments are at the instant, or in every epoch.
 
     Raises:
         SchemaError: A threshold is none.
         WorkspaceError: A table cannot be read.
     """
-    thresholds = state.settings.given.thresholds
+    thresholds = state.settings.from_file.thresholds
     rules = balance_rules(thresholds("balance"))
     groups = select_groups(state, with_offsets=False)
-    gaps = _gaps(state, groups.found, through_history=asked.history)
-    if asked.history:
+    gaps = _gaps(state, groups.rows, through_history=settings.history)
+    if settings.history:
         tables = tables_ever(state, HeldInEpochs(state), rules, gaps)
     else:
         tables = tables_now(state, rules, gaps)
@@ -128,5 +128,5 @@ BALANCE: Final = Question(
     tables=("assignment_balance", "assignment_alternatives"),
     settings=BalanceSettings,
     answer=balance,
-    needs_besides=lambda asked: (HISTORY,) if asked.history else (),
+    needs_besides=lambda settings: (HISTORY,) if settings.history else (),
 )

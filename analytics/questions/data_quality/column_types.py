@@ -26,11 +26,11 @@ def wrong_columns(schema: pa.Schema, types: Mapping[str, str]) -> list[str]:
     return wrong
 
 
-def _is(stored: pa.DataType, said: str) -> bool:
-    if said.startswith("array"):
+def _is(stored: pa.DataType, type_name: str) -> bool:
+    if type_name.startswith("array"):
         return bool(pa.types.is_list(stored) or pa.types.is_large_list(stored))
-    if said.startswith("struct"):
+    if type_name.startswith("struct"):
         return bool(pa.types.is_struct(stored))
-    if said == "string":
+    if type_name == "string":
         return bool(pa.types.is_string(stored) or pa.types.is_large_string(stored))
-    return bool(stored == ARROW_TYPES[said])
+    return bool(stored == ARROW_TYPES[type_name])

@@ -40,13 +40,13 @@ class Judged:
     """What came of one expectation.
 
     Attributes:
-        holds: Whether it was met; None where the check itself broke.
+        is_met: Whether it was met; None where the check itself broke.
         unexpected: How many rows, or values, were not as expected; None where that is not counted.
         example: One of them; None where there is none.
         reason: Why the check broke.
     """
 
-    holds: bool | None
+    is_met: bool | None
     unexpected: int | None = None
     example: Any = None
     reason: str | None = None
@@ -81,15 +81,15 @@ class Engine:
         failed = set(document["result"]["unexpected_index_list"])
         return [place not in failed for place in range(len(counts))]
 
-    def _judge(self, rows: pa.Table, told: Sequence[Mapping[str, Any]]) -> list[Judged]:
-        if not told:
+    def _judge(self, rows: pa.Table, expectations: Sequence[Mapping[str, Any]]) -> list[Judged]:
+        if not expectations:
             return []
         # No Spark may have been started before: what is withheld until then is needed here.
         release_libraries()
         with _quiet():
-            suite, found = self._suite, [Judged(None, reason=NO_RESULT)] * len(told)
+            suite, found = self._suite, [Judged(None, reason=NO_RESULT)] * len(expectations)
             sound = []
-            for place, each in enumerate(told):
+            for place, each in enumerate(expectations):
                 reason = _inexact(each)
                 try:
                     if reason is None:
@@ -111,20 +111,20 @@ class Engine:
         return found
 
     def _validated(
-        self, rows: pa.Table, told: Sequence[Mapping[str, Any]], result_format: str
+        self, rows: pa.Table, expectations: Sequence[Mapping[str, Any]], result_format: str
     ) -> list[dict[str, Any]]:
         import pandas as pd  # noqa: PLC0415 - heavy, as what follows
 
         frame = rows.to_pandas(types_mapper=pd.ArrowDtype)
         batch = self._batches.get_batch(batch_parameters={"dataframe": frame})
-        validated = batch.validate(self._suite(told), result_format=result_format)
+        validated = batch.validate(self._suite(expectations), result_format=result_format)
         return [each.to_json_dict() for each in validated.results]
 
     @staticmethod
-    def _suite(told: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401
+    def _suite(expectations: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401
         from great_expectations import ExpectationSuite  # noqa: PLC0415
 
-        return ExpectationSuite(name="suite", expectations=[dict(each) for each in told])
+        return ExpectationSuite(name="suite", expectations=[dict(each) for each in expectations])
 
     @cached_property
     def _batches(self) -> Any:  # noqa: ANN401
@@ -160,8 +160,8 @@ def _quiet() -> Iterator[None]:
             del sys.modules[_CONNECT]
 
 
-def _inexact(told: Mapping[str, Any]) -> str | None:
-    bounds = [told["kwargs"].get(name) for name in ("min_value", "max_value")]
+def _inexact(expectations: Mapping[str, Any]) -> str | None:
+    bounds = [expectations["kwargs"].get(name) for name in ("min_value", "max_value")]
     is_far = any(isinstance(each, int | float) and abs(each) > _EXACT for each in bounds)
     return INEXACT if is_far else None
 

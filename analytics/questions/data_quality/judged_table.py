@@ -136,7 +136,7 @@ def _of_columns(schema: pa.Schema, types: Mapping[str, str]) -> Judged:
 
 
 def _row(stored: StoredTable, expected: Expectation, judged: Judged) -> dict[str, Any]:
-    outcome = BROKEN if judged.holds is None else PASSED if judged.holds else FAILED
+    outcome = BROKEN if judged.is_met is None else PASSED if judged.is_met else FAILED
     return {
         "table": stored.name,
         "expectation": expected.name,

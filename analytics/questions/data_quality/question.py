@@ -79,16 +79,16 @@ class QualitySettings:
     with_examples: bool = True
 
 
-def data_quality(state: ReplayedWorkspace, asked: QualitySettings) -> Answer:
+def data_quality(state: ReplayedWorkspace, settings: QualitySettings) -> Answer:
     """Return whether the tables of the workspace hold what is expected of them.
 
     Raises:
         InputNotRecognizedError: A file in the folder is no suite of a table there is.
         WorkspaceError: A table cannot be read.
     """
-    suites = team_suites(asked.expectations)
+    suites = team_suites(settings.expectations)
     space = state.tables.workspace
-    return Answer({NAME: data_quality_of(space, suites, has_examples=asked.with_examples)})
+    return Answer({NAME: data_quality_of(space, suites, has_examples=settings.with_examples)})
 
 
 def data_quality_of(space: Workspace, suites: Suites, *, has_examples: bool = True) -> pa.Table:
@@ -139,7 +139,7 @@ class _Stored:
 
     def __init__(self, space: Workspace) -> None:
         self._space = space
-        self._places = dict(self._found())
+        self._places = dict(self._tables_in_folders())
         self._datasets: dict[str, ds.Dataset] = {}
 
     @property
@@ -173,7 +173,7 @@ class _Stored:
                 )
         return self._datasets[name]
 
-    def _found(self) -> Iterator[tuple[str, str]]:
+    def _tables_in_folders(self) -> Iterator[tuple[str, str]]:
         for folder in FOLDERS:
             selector = fs.FileSelector(self._space.path(folder), allow_not_found=True)
             infos = self._space.filesystem.get_file_info(selector)

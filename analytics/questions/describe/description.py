@@ -151,8 +151,8 @@ def _of_groups(rows: pa.Table, names: pa.Array) -> pa.Table:
     return rows.filter(pc.is_in(rows["group_id"], names))
 
 
-def _of_topics_there(rows: pa.Table, gone: pa.Array) -> pa.Table:
-    return rows.filter(pc.invert(pc.is_in(rows["topic_id"], gone)))
+def _of_topics_there(rows: pa.Table, deleted: pa.Array) -> pa.Table:
+    return rows.filter(pc.invert(pc.is_in(rows["topic_id"], deleted)))
 
 
 def _topics_wanted(

@@ -99,8 +99,8 @@ def _why_not(name: str, epoch: int, lives: Sequence[Row], state: ReplayedWorkspa
     return f"group {name}: epoch {epoch} left no record; a rebalance that is given up leaves none"
 
 
-def _owned(state: ReplayedWorkspace, found: Iterable[Row], epoch: int) -> list[dict[str, Any]]:
-    lives = {(row["group_id"], row["life"]) for row in found}
+def _owned(state: ReplayedWorkspace, groups: Iterable[Row], epoch: int) -> list[dict[str, Any]]:
+    lives = {(row["group_id"], row["life"]) for row in groups}
     if not lives:
         return []
     began = pc.field("from_epoch") <= epoch
@@ -114,10 +114,10 @@ def _owned(state: ReplayedWorkspace, found: Iterable[Row], epoch: int) -> list[d
 
 
 def _present(
-    state: ReplayedWorkspace, found: Iterable[Row], epoch: int
+    state: ReplayedWorkspace, groups: Iterable[Row], epoch: int
 ) -> dict[tuple[str, str], Row]:
     """Return the members that had come and not gone, with their last change."""
-    lives = {(row["group_id"], row["life"]) for row in found}
+    lives = {(row["group_id"], row["life"]) for row in groups}
     present: dict[tuple[str, str], Row] = {}
     changes = state.tables.read("membership_changes", where=pc.field("epoch") <= epoch)
     ordered = changes.sort_by(
@@ -135,12 +135,12 @@ def _present(
 
 
 def _members(
-    found: Iterable[Row],
+    groups: Iterable[Row],
     present: Mapping[tuple[str, str], Row],
     owned: Iterable[Row],
 ) -> pa.Table:
     """Return those that are known to be there, and those that own something."""
-    types = {row["group_id"]: row for row in found}
+    types = {row["group_id"]: row for row in groups}
     members: dict[tuple[str, str], dict[str, Any]] = {
         key: {**each, "member_epoch": None} for key, each in present.items()
     }

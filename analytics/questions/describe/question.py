@@ -42,7 +42,7 @@ class DescribeSettings:
     is_compared: bool = False
 
 
-def describe(state: ReplayedWorkspace, asked: DescribeSettings) -> Answer:
+def describe(state: ReplayedWorkspace, settings: DescribeSettings) -> Answer:
     """Return what the rows of Kafka's describing tools are made of.
 
     Its figures are the fields of a `Description`.
@@ -51,13 +51,13 @@ def describe(state: ReplayedWorkspace, asked: DescribeSettings) -> Answer:
         InputUnreadableError: The file is not what it has to be.
         WorkspaceError: A table cannot be read.
     """
-    if asked.epoch is not None:
-        return _at_epoch(state, asked.epoch)
-    groups = select_groups(state, asked.group_type, with_offsets=asked.what == OFFSETS)
-    description, warnings = described_groups(state, groups.found, asked.end_offsets)
-    if asked.what != STATE and not asked.is_compared:
+    if settings.epoch is not None:
+        return _at_epoch(state, settings.epoch)
+    groups = select_groups(state, settings.group_type, with_offsets=settings.what == OFFSETS)
+    description, warnings = described_groups(state, groups.rows, settings.end_offsets)
+    if settings.what != STATE and not settings.is_compared:
         groups = with_unread(groups, description.members.select(COLUMNS))
-    if asked.what == OFFSETS and not state.tables.selection.groups:
+    if settings.what == OFFSETS and not state.tables.selection.groups:
         undecided = undecided_of_all(state)
         if undecided is not None:
             groups = replace(groups, cannot_tell=(*groups.cannot_tell, undecided))
@@ -65,7 +65,7 @@ def describe(state: ReplayedWorkspace, asked: DescribeSettings) -> Answer:
         {},
         groups,
         warnings=warnings,
-        statements=() if asked.is_compared else _states_of_named(state, groups),
+        statements=() if settings.is_compared else _states_of_named(state, groups),
         figures=vars(description),
     )
 
@@ -80,7 +80,7 @@ def _states_of_named(state: ReplayedWorkspace, groups: GroupSelection) -> tuple[
     """Return of groups that were asked for by name what Kafka's tools say of their states."""
     named = set(state.tables.selection.groups)
     sentences = []
-    for each in groups.found.select(["group_id", "state"]).to_pylist() if named else ():
+    for each in groups.rows.select(["group_id", "state"]).to_pylist() if named else ():
         if each["group_id"] in named and each["state"] == _EMPTY:
             sentences.append(f"group {each['group_id']} has no active members")
         elif each["group_id"] in named and each["state"] in _REBALANCING:
@@ -88,8 +88,8 @@ def _states_of_named(state: ReplayedWorkspace, groups: GroupSelection) -> tuple[
     return tuple(sentences)
 
 
-def _needs_besides(asked: DescribeSettings) -> tuple[str, ...]:
-    return NEEDS if asked.epoch is None else EPOCH_NEEDS
+def _needs_besides(settings: DescribeSettings) -> tuple[str, ...]:
+    return NEEDS if settings.epoch is None else EPOCH_NEEDS
 
 
 DESCRIBE: Final = Question(

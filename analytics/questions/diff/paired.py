@@ -62,10 +62,12 @@ def with_change(rows: pa.Table, change: pa.ChunkedArray, incomplete: pa.Table) -
         rows = rows.append_column("doubt", pa.nulls(rows.num_rows, pa.string()))
     may_differ = pc.or_(pc.is_valid(rows["change"]), pc.is_valid(rows["doubt"]))
     rows = rows.filter(may_differ).join(incomplete, ["group_id"], join_type="left outer")
-    return told(rows, pc.coalesce(rows["reason"], rows["doubt"])).drop_columns(["doubt"])
+    return with_cannot_tell(rows, pc.coalesce(rows["reason"], rows["doubt"])).drop_columns(
+        ["doubt"]
+    )
 
 
-def told(rows: pa.Table, reason: pa.ChunkedArray) -> pa.Table:
+def with_cannot_tell(rows: pa.Table, reason: pa.ChunkedArray) -> pa.Table:
     """Let rows that have a reason say "cannot tell"."""
     unsure = pc.is_valid(reason)
     rows = replaced(rows, "reason", reason)

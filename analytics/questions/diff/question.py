@@ -53,7 +53,7 @@ class DiffSettings:
     since: ReplayedWorkspace | None = None
 
 
-def diff(state: ReplayedWorkspace, asked: DiffSettings) -> Answer:
+def diff(state: ReplayedWorkspace, settings: DiffSettings) -> Answer:
     """Return what differs between the state before and this one.
 
     Its figures are `DIFFERS`, whether something surely does, and `MISSING`, the groups that were
@@ -63,9 +63,9 @@ def diff(state: ReplayedWorkspace, asked: DiffSettings) -> Answer:
         SettingRefusedError: There is no state before.
         WorkspaceError: A table cannot be read.
     """
-    if asked.since is None:
+    if settings.since is None:
         raise SettingRefusedError("nothing to compare: `since` has to be another state")
-    before, after = asked.since, state
+    before, after = settings.since, state
     tables = {
         name: rows.select(arrow_schema(name).names).cast(arrow_schema(name))
         for name, rows in _differences(before, after).items()

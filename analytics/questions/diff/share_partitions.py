@@ -16,7 +16,7 @@ from analytics.questions.diff.paired import (
     one_reason,
     paired,
     replaced,
-    told,
+    with_cannot_tell,
     with_moves,
 )
 from schemas import SHARE_GROUP_STATE
@@ -64,7 +64,7 @@ def changed_share_partitions(
         _without_home(rows, "from", "to", lost_after),
         _without_home(rows, "to", "from", lost_before),
     )
-    rows = told(rows, reason)
+    rows = with_cannot_tell(rows, reason)
     rows = replaced(rows, "topic", pc.coalesce(rows["to_topic"], rows["from_topic"]))
     return in_order(with_elections(rows, lost), *KEY)
 

@@ -23,22 +23,22 @@ class ChosenEra:
 
     era: ExpirationRules
     before: ExpirationRules | None
-    said: str
+    explanation: str
 
 
 def chosen_era(
-    asked: str | None, kafka_version: str | None, manifest: Mapping[str, Any]
+    era_name: str | None, kafka_version: str | None, manifest: Mapping[str, Any]
 ) -> ChosenEra:
     """Return the rules that apply.
 
     Args:
-        asked: A name of an era, or None to go by the release.
+        era_name: A name of an era, or None to go by the release.
         kafka_version: `--kafka-version`, or None.
         manifest: Of the dump: it says at least which release wrote it.
     """
     eras = expiration_eras()
-    if asked is not None:
-        return ChosenEra(eras[asked], None, f"rules: {asked}, as asked for")
+    if era_name is not None:
+        return ChosenEra(eras[era_name], None, f"rules: {era_name}, as asked for")
     before = eras[OLDEST]
     named = named_release(manifest)
     if kafka_version is not None:

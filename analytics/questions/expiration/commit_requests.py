@@ -48,7 +48,7 @@ def commit_requests(
     for asked in era.requests:
         fits = _fits(asked, commit, expire, retention_ms)
         is_known = not (asked.retention == OF_BROKER and is_assumed)
-        told = _given(asked, commit, expire, fits, retention_ms)
+        told = _expire_times(asked, commit, expire, fits, retention_ms)
         of_requests.append(
             _of_groups(asked, groups.dictionary, whose, fits if is_known else None, told, commit)
         )
@@ -70,47 +70,47 @@ def _ms(times: pa.ChunkedArray) -> Numbers:
     return np.where(found == NONE, NONE, found // 1000)
 
 
-def _fits(asked: CommitRequest, commit: Numbers, expire: Numbers, retention_ms: int) -> Truths:
+def _fits(request: CommitRequest, commit: Numbers, expire: Numbers, retention_ms: int) -> Truths:
     """Return which commits are stored as such a request would have them."""
     has_own: Truths = expire != NONE
     found = has_own
-    if asked.stores == ELSEWHERE:
+    if request.stores == ELSEWHERE:
         found = np.zeros(expire.size, np.bool_)
-    elif asked.stores == NO_EXPIRE_TIME:
+    elif request.stores == NO_EXPIRE_TIME:
         found = ~has_own
-    elif asked.retention == OF_BROKER:
+    elif request.retention == OF_BROKER:
         found = has_own & (expire == commit + retention_ms)
     return found
 
 
-def _given(
-    asked: CommitRequest, commit: Numbers, expire: Numbers, fits: Truths, retention_ms: int
+def _expire_times(
+    request: CommitRequest, commit: Numbers, expire: Numbers, fits: Truths, retention_ms: int
 ) -> Numbers:
     """Return the expire time that each commit would have been given; `NONE` where not known."""
-    if asked.stores != EXPIRE_TIME:
+    if request.stores != EXPIRE_TIME:
         return np.full(commit.size, NONE)
-    if asked.retention == OF_BROKER:
+    if request.retention == OF_BROKER:
         return np.where(commit == NONE, NONE, commit + retention_ms)
     # What the request said only what is stored can tell.
     return np.where(fits, expire, NONE)
 
 
 def _of_groups(
-    asked: CommitRequest,
+    request: CommitRequest,
     names: pa.Array,
     whose: Numbers,
     fits: Truths | None,
-    told: Numbers,
+    expire_times: Numbers,
     commit: Numbers,
 ) -> pa.Table:
     count = len(names)
-    known = told != NONE
+    known = expire_times != NONE
     first = np.full(count, np.iinfo(np.int64).max)
     last, longest = np.full(count, NONE), np.full(count, NONE)
-    np.minimum.at(first, whose[known], told[known])
-    np.maximum.at(last, whose[known], told[known])
+    np.minimum.at(first, whose[known], expire_times[known])
+    np.maximum.at(last, whose[known], expire_times[known])
     timed = known & (commit != NONE)
-    np.maximum.at(longest, whose[timed], (told - commit)[timed])
+    np.maximum.at(longest, whose[timed], (expire_times - commit)[timed])
     if fits is None:
         fitting = pa.nulls(count, pa.int64())
     else:
@@ -118,14 +118,14 @@ def _of_groups(
     return pa.table(
         {
             "group_id": names,
-            "request": pa.repeat(asked.request, count),
-            "stores": pa.repeat(asked.stores, count),
+            "request": pa.repeat(request.request, count),
+            "stores": pa.repeat(request.stores, count),
             "offsets": pa.array(np.bincount(whose, minlength=count)),
             "may_be": fitting,
             "first_expires_at": _times(first, last),
             "last_expires_at": _times(last, last),
             "longest_retention_ms": pa.array(longest, mask=longest == NONE),
-            "about": pa.repeat(asked.about, count),
+            "about": pa.repeat(request.about, count),
         }
     )
 

@@ -19,7 +19,7 @@ from analytics.questions.expiration.tables import (
     NOTES,
     ExpirationQuestion,
     GroupLot,
-    Known,
+    ReplayedFacts,
     expiration_tables,
 )
 from analytics.replay.dump.assumptions import assumed_in
@@ -99,7 +99,7 @@ def expiry_tables(
         state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
     )
     metadata = metadata_log(records.of_metadata())
-    known = Known(
+    known = ReplayedFacts(
         _frame(tables.read("groups", ["group_id", "group_type", "complete", "missing"])),
         Cluster(topics, metadata.begins, coverage.data_topics, coverage),
         coordinator_starts(metadata, topics),

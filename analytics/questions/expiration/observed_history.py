@@ -52,7 +52,7 @@ class ObservedHistory:
         return {number: max(each.end for each in found) for number, found in losses.items()}
 
     @property
-    def _shown(self) -> pl.Expr:
+    def _compacted_until(self) -> pl.Expr:
         return of_partition(self.compacted_until).fill_null(0)
 
     @property
@@ -70,7 +70,9 @@ class ObservedHistory:
         What compaction left before its end is the last commit of each key; of what lies before a
         loss nobody knows whether it was.
         """
-        return (pl.col("to_offset") > self._shown) & (pl.col("commit_position") >= self._whole)
+        return (pl.col("to_offset") > self._compacted_until) & (
+            pl.col("commit_position") >= self._whole
+        )
 
     def group_times(self, commits: pl.DataFrame) -> pl.DataFrame:
         """Return when each group committed first, and first where history is whole.
@@ -110,7 +112,11 @@ class ObservedHistory:
         """
         began = pl.col("shown_ms").min().over("coordinator_partition")
         since = pl.when(self._whole_from > 0).then(pl.coalesce(began, self.now_ms))
-        lacks = pl.when(self._whole >= self._shown).then(pl.lit(LOST)).otherwise(pl.lit(COMPACTED))
+        lacks = (
+            pl.when(self._whole >= self._compacted_until)
+            .then(pl.lit(LOST))
+            .otherwise(pl.lit(COMPACTED))
+        )
         observed_from = pl.max_horizontal("first_ms", "since_ms")
         return times.with_columns(since.alias("since_ms")).select(
             *GROUP_KEY,
@@ -122,7 +128,7 @@ class ObservedHistory:
 
     @property
     def _whole_from(self) -> pl.Expr:
-        return pl.max_horizontal(self._shown, self._whole)
+        return pl.max_horizontal(self._compacted_until, self._whole)
 
 
 def instants_of(times: pl.DataFrame, as_of_ms: int) -> dict[int, int]:

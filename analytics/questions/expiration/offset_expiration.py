@@ -133,16 +133,16 @@ def in_force(committed: pl.DataFrame, log: OffsetLog) -> pl.DataFrame:
     return with_transactions(live.hstack(conditions), log.pending)
 
 
-def _beside(rows: pl.DataFrame, told: pl.DataFrame, *key: str) -> pl.DataFrame:
+def _beside(rows: pl.DataFrame, columns: pl.DataFrame, *key: str) -> pl.DataFrame:
     """Add what is told of some keys, null where nothing is; a key has one row of that at most."""
-    if told.is_empty():
-        nothing = {name: kind for name, kind in told.schema.items() if name not in key}
+    if columns.is_empty():
+        nothing = {name: kind for name, kind in columns.schema.items() if name not in key}
         return rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in nothing.items())
-    return rows.join(told, on=list(key), how="left")
+    return rows.join(columns, on=list(key), how="left")
 
 
 def _with_missing(
-    placed: pl.DataFrame, committed: pl.DataFrame, groups: pl.DataFrame | None, log: OffsetLog
+    expiring: pl.DataFrame, committed: pl.DataFrame, groups: pl.DataFrame | None, log: OffsetLog
 ) -> pl.DataFrame:
     """Add `missing`: what the dump lacks that the expiry of an offset rests on; null where none."""
 
@@ -150,14 +150,16 @@ def _with_missing(
         return rows.filter(~pl.col("complete")).select(*key, pl.col("missing").alias("lacks"))
 
     incomplete = lacking(committed, *_RECORD).rename({"lacks": "missing"})
-    placed = _beside(placed, incomplete, *_RECORD)
+    expiring = _beside(expiring, incomplete, *_RECORD)
     # Where the era heeds nothing of the group, nothing rests on what is not known of it.
     if groups is None or not log.era.heeds:
-        return placed
-    lacks = lacking(groups, "group_id").cast({"group_id": placed.schema["group_id"]}, strict=False)
+        return expiring
+    lacks = lacking(groups, "group_id").cast(
+        {"group_id": expiring.schema["group_id"]}, strict=False
+    )
     if lacks.is_empty():
-        return placed
-    of_group = _beside(placed, lacks, "group_id")
+        return expiring
+    of_group = _beside(expiring, lacks, "group_id")
     return of_group.with_columns(pl.coalesce("missing", "lacks").alias("missing")).drop("lacks")
 
 

@@ -74,7 +74,7 @@ class OffsetLog:
         before: The era of what a release before an upgrade wrote; None where all is of one era.
         names: A row for each topic of a group, of `places_and_names`.
         events: `offset_events`, of each what changed which offset.
-        gone: The tombstones among `offset_events`.
+        removed_offsets: The tombstones among `offset_events`.
         pending: `pending_spans`.
         groups: `group_spans` of groups that have committed, by `GROUP` instead of names.
         protections: Such `protection_spans`, by `GROUP` and `TOPIC`.
@@ -86,7 +86,7 @@ class OffsetLog:
     before: ExpirationRules | None
     names: pl.DataFrame
     events: pl.DataFrame
-    gone: pl.DataFrame
+    removed_offsets: pl.DataFrame
     pending: pl.DataFrame
     groups: pl.DataFrame
     protections: pl.DataFrame
@@ -101,7 +101,7 @@ class OffsetLog:
             records=_NOTHING,
             names=pl.DataFrame(),
             events=change(self.events.select(_EVENTS)),
-            gone=pl.DataFrame(),
+            removed_offsets=pl.DataFrame(),
             pending=pl.DataFrame(),
             groups=change(self.groups),
             protections=change(self.protections),

@@ -96,7 +96,7 @@ class Cluster:
 def removed_of(log: OffsetLog) -> pl.DataFrame:
     """Return what was removed of the groups of a log, as `Removed` has it."""
     rows = removed_offsets(
-        log.gone, log.events, log.pending, log.groups, log.protections, log.protects
+        log.removed_offsets, log.events, log.pending, log.groups, log.protections, log.protects
     )
     return with_transactions(rows, log.pending).drop(GROUP, TOPIC, PLACE)
 

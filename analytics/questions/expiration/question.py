@@ -70,7 +70,7 @@ class ChosenRules:
     retention: RetentionFound
 
 
-def expiration(state: ReplayedWorkspace, asked: ExpirationSettings) -> Answer:
+def expiration(state: ReplayedWorkspace, settings: ExpirationSettings) -> Answer:
     """Return which offsets expire when, which are gone and why, and what if.
 
     Its figures are `fates`, how many offsets of each group fare how (`all_fates`), and `notes`, of
@@ -81,23 +81,23 @@ def expiration(state: ReplayedWorkspace, asked: ExpirationSettings) -> Answer:
         SchemaError: A threshold is none.
         WorkspaceError: A table cannot be read.
     """
-    rules = _chosen_rules(state, asked)
-    question = _question(state, rules, end_offsets_at(state, asked.end_offsets))
-    tables = expiry_tables(state, question, asked.most)
+    rules = _chosen_rules(state, settings)
+    question = _question(state, rules, end_offsets_at(state, settings.end_offsets))
+    tables = expiry_tables(state, question, settings.most)
     figures = {name: tables.pop(name) for name in (FATES, NOTES)}
     removals = tables["offset_removals"]
-    tables |= group_tables(state, removals, question, with_requests=asked.with_requests)
+    tables |= group_tables(state, removals, question, with_requests=settings.with_requests)
     retention = rules.retention
     return Answer(
         tables,
         select_groups(state),
         tuple(_doubts(tables, figures[NOTES])),
         warnings=tuple(retention.findings),
-        statements=(rules.era.said, *retention.said),
+        statements=(rules.era.explanation, *retention.explanations),
         summary={
             "rules": rules.era.era.name,
-            "rules_said": rules.era.said,
-            "retention": list(retention.said),
+            "rules_said": rules.era.explanation,
+            "retention": list(retention.explanations),
             "retention_in_force": _in_force(retention),
             "retention_tried": list(retention.minutes),
             "findings": list(retention.findings),
@@ -107,7 +107,7 @@ def expiration(state: ReplayedWorkspace, asked: ExpirationSettings) -> Answer:
     )
 
 
-def _chosen_rules(state: ReplayedWorkspace, asked: ExpirationSettings) -> ChosenRules:
+def _chosen_rules(state: ReplayedWorkspace, settings: ExpirationSettings) -> ChosenRules:
     """Settle rules and retention.
 
     Raises:
@@ -117,11 +117,11 @@ def _chosen_rules(state: ReplayedWorkspace, asked: ExpirationSettings) -> Chosen
     sources = SettingSources(
         release=state.release,
         brokers=state.settings.brokers,
-        given=state.settings.given,
-        minutes=asked.retention_minutes,
+        overrides=state.settings.from_file,
+        minutes=settings.retention_minutes,
     )
     return ChosenRules(
-        chosen_era(asked.rules, asked.kafka_version, state.manifest),
+        chosen_era(settings.rules, settings.kafka_version, state.manifest),
         retention_found(with_state(sources, configs, leaders)),
     )
 
@@ -147,7 +147,7 @@ def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> E
         before=rules.era.before,
         retention=rules.retention.retention,
         minutes=rules.retention.minutes,
-        audit=audit_rules(state.settings.given.thresholds("expiration")),
+        audit=audit_rules(state.settings.from_file.thresholds("expiration")),
         as_of_ms=milliseconds(instant_of(state)),
         cut_partitions=frozenset(
             int(partition) for topic, _, partition in places if topic == CONSUMER_OFFSETS

@@ -40,13 +40,13 @@ class RetentionFound:
     Attributes:
         retention: By coordinator.
         minutes: The retentions to try.
-        said: What is in force and where that is from, and what is tried; one sentence each.
+        explanations: What is in force and where that is from, and what is tried; one sentence each.
         findings: What a person should look into, one sentence each.
     """
 
     retention: Retention
     minutes: tuple[int, ...]
-    said: tuple[str, ...]
+    explanations: tuple[str, ...]
     findings: tuple[str, ...]
 
 
@@ -62,7 +62,7 @@ class SettingSources:
             before the metadata log begins.
         leaders: By partition of `__consumer_offsets`, the broker that leads it.
         brokers: Files of `--broker-config`.
-        given: The file of `--config`.
+        overrides: The file of `--config`.
         minutes: `--retention-minutes`.
     """
 
@@ -72,7 +72,7 @@ class SettingSources:
     since_ms: Mapping[int | str | None, int] = field(default_factory=dict)
     leaders: Mapping[int, int] = field(default_factory=dict)
     brokers: Sequence[BrokerSettings] = ()
-    given: GivenSettings | None = None
+    overrides: GivenSettings | None = None
     minutes: Sequence[int] = ()
 
 
@@ -92,7 +92,7 @@ def retention_found(sources: SettingSources) -> RetentionFound:
         if (chosen := _setting(sources, leader)) != otherwise
     }
     groups = dict(sources.dynamic_groups)
-    told = sources.given.groups if sources.given else {}
+    told = sources.overrides.groups if sources.overrides else {}
     of_groups = {
         **{name: _of_group(said, otherwise, DYNAMIC) for name, said in groups.items()},
         **{name: _of_group(said, otherwise, BROKER_CONFIG) for name, said in told.items()},
@@ -166,7 +166,7 @@ def _setting(sources: SettingSources, node: int | None) -> Setting:
             # Brokers of the release go by their file alone, and that one leaves the default.
             minutes, source = default, ASSUMED
         interval = _number(file.values, CHECK_INTERVAL, file.name, interval)
-    given = sources.given.values if sources.given else {}
+    given = sources.overrides.values if sources.overrides else {}
     if RETENTION in given:
         minutes, source = _number(given, RETENTION, "--config", default), BROKER_CONFIG
     interval = _number(given, CHECK_INTERVAL, "--config", interval)
@@ -196,10 +196,10 @@ def _file_of(sources: SettingSources, node: int | None) -> BrokerSettings | None
     )
 
 
-def _of_group(said: Mapping[str, str], otherwise: Setting, source: str) -> Setting | None:
-    if RETENTION not in said:
+def _of_group(values: Mapping[str, str], otherwise: Setting, source: str) -> Setting | None:
+    if RETENTION not in values:
         return None
-    minutes = _number(said, RETENTION, "a group's settings", 1)
+    minutes = _number(values, RETENTION, "a group's settings", 1)
     return Setting(minutes * MINUTE_MS, source, otherwise.check_interval_ms)
 
 
@@ -239,7 +239,7 @@ def _where(sources: SettingSources, source: str, node: int | None) -> str:
         case "dynamic":
             return "from the metadata log"
         case "broker_config":
-            is_given = sources.given is not None and RETENTION in sources.given.values
+            is_given = sources.overrides is not None and RETENTION in sources.overrides.values
             where = "--config" if is_given or file is None else file.name
             return f"from the settings given: {where}"
     why = f"{file.name} does not set it" if file else "no broker settings were given"
@@ -247,7 +247,7 @@ def _where(sources: SettingSources, source: str, node: int | None) -> str:
 
 
 def _where_interval(sources: SettingSources) -> str:
-    if sources.given is not None and CHECK_INTERVAL in sources.given.values:
+    if sources.overrides is not None and CHECK_INTERVAL in sources.overrides.values:
         return "from the settings given: --config"
     file = _file_of(sources, None)
     if file is not None and CHECK_INTERVAL in file.values:

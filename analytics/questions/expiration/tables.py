@@ -105,7 +105,7 @@ _ENDS: Final = {
 
 
 @dataclass(frozen=True)
-class Known:
+class ReplayedFacts:
     """What a replay knows at the instant.
 
     Attributes:
@@ -136,16 +136,16 @@ class GroupLot(NamedTuple):
 
 
 def expiration_tables(
-    asked: ExpirationQuestion,
-    known: Known,
+    question: ExpirationQuestion,
+    facts: ReplayedFacts,
     lots: Iterable[Callable[[], GroupLot]],
     most: int | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Return `offset_expiration`, `offset_removals` and `retention_what_if`, each in order.
 
     Args:
-        asked: The question.
-        known: At the instant.
+        question: The question.
+        facts: At the instant.
         lots: Each gives some whole groups; at least one lot, possibly without rows. Where commits
             carry no time, a lot has all groups of its partitions.
         most: So many rows of `offset_expiration`, the worst; None is all of them.
@@ -155,27 +155,27 @@ def expiration_tables(
         `all_notes`).
     """
     observed = ObservedHistory(
-        asked.as_of_ms, known.instants, asked.complete_from, known.cluster.coverage
+        question.as_of_ms, facts.instants, question.complete_from, facts.cluster.coverage
     )
-    evaluate = partial(_evaluated, known=known, asked=asked, observed=observed, most=most)
+    evaluate = partial(_evaluated, facts=facts, question=question, observed=observed, most=most)
     # The records of a lot are let go before those of the next are read.
     with ThreadPoolExecutor(_THREADS) as threads:
         found = list(threads.map(evaluate, lots))
     worst = worst_of(pl.concat([each.expiration for each in found]), most)
     removals = offset_removals(
-        together([each.removed for each in found], known.starts),
-        known.cluster,
-        asked.retention,
-        asked.as_of_ms,
-        rules=(known.replay, asked.era, asked.before),
-        audit=asked.audit,
+        together([each.removed for each in found], facts.starts),
+        facts.cluster,
+        question.retention,
+        question.as_of_ms,
+        rules=(facts.replay, question.era, question.before),
+        audit=question.audit,
     )
     removals = in_contract_order("offset_removals", removals)
 
-    def costs(of: _Found) -> pl.DataFrame:
+    def costs(of: _Evaluation) -> pl.DataFrame:
         if of.with_removals is None:
             return of.costs
-        late = _costs(of.with_removals, of.blocked, removals, observed, asked)
+        late = _costs(of.with_removals, of.blocked, removals, observed, question)
         return pl.concat([of.costs, late])
 
     with ThreadPoolExecutor(_THREADS) as threads:
@@ -184,9 +184,9 @@ def expiration_tables(
         pl.concat([each.now for each in found]),
         every,
         observed.periods(pl.concat([each.times for each in found])),
-        known.groups,
-        replay=known.replay,
-        minutes=asked.minutes,
+        facts.groups,
+        replay=facts.replay,
+        minutes=question.minutes,
     )
     return {
         "offset_expiration": in_contract_order("offset_expiration", worst),
@@ -207,7 +207,7 @@ def _what_if_in_order(what_if: pl.DataFrame) -> pl.DataFrame:
     return ordered
 
 
-class _Found(NamedTuple):
+class _Evaluation(NamedTuple):
     """What is kept of some groups.
 
     Attributes:
@@ -235,26 +235,26 @@ class _Found(NamedTuple):
 
 def _evaluated(
     give: Callable[[], GroupLot],
-    known: Known,
-    asked: ExpirationQuestion,
+    facts: ReplayedFacts,
+    question: ExpirationQuestion,
     observed: ObservedHistory,
     most: int | None,
-) -> _Found:
+) -> _Evaluation:
     records, committed = give()
-    log = offset_log(records, known.replay, asked.era, asked.before, by_numbers=True)
+    log = offset_log(records, facts.replay, question.era, question.before, by_numbers=True)
     del records
     found = offset_expiration(
         committed,
         log,
-        asked.retention,
-        asked.as_of_ms,
-        groups=known.groups,
+        question.retention,
+        question.as_of_ms,
+        groups=facts.groups,
         instants=observed.instants,
-        ends=asked.log_ends,
+        ends=question.log_ends,
     ).select(_COLUMNS)
     gone = removed_of(log)
-    removed = removed_here(log.records, gone, known.starts)
-    has_lost = pl.col(GROUP).is_in(log.gone[GROUP].unique().implode())
+    removed = removed_here(log.records, gone, facts.starts)
+    has_lost = pl.col(GROUP).is_in(log.removed_offsets[GROUP].unique().implode())
 
     def without(rows: pl.DataFrame) -> pl.DataFrame:
         return rows.filter(~has_lost)
@@ -262,7 +262,7 @@ def _evaluated(
     def with_removals(rows: pl.DataFrame) -> pl.DataFrame:
         return _own(rows.filter(has_lost))
 
-    return _Found(
+    return _Evaluation(
         _own(worst_of(found, most)),
         _own(found.filter(pl.col("status") == BLOCKED)),
         _own(offsets_now(found)),
@@ -270,7 +270,7 @@ def _evaluated(
         _own(notes(found)),
         replace(removed, rows=_own(removed.rows)),
         _own(observed.group_times(log.records.commits)),
-        _own(_costs(log.with_some(without), found, _NOTHING_REMOVED, observed, asked)),
+        _own(_costs(log.with_some(without), found, _NOTHING_REMOVED, observed, question)),
         log.with_some(with_removals) if gone.height else None,
     )
 
@@ -286,8 +286,8 @@ def _costs(
     expiration: pl.DataFrame,
     removals: pl.DataFrame,
     observed: ObservedHistory,
-    asked: ExpirationQuestion,
+    question: ExpirationQuestion,
 ) -> pl.DataFrame:
     return retention_costs(
-        log, expiration, removals, observed, retention=asked.retention, minutes=asked.minutes
+        log, expiration, removals, observed, retention=question.retention, minutes=question.minutes
     )

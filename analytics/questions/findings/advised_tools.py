@@ -20,23 +20,23 @@ OF_GROUP: Final = ("group_id", "group_type")
 _GROUP, _TYPE = OF_GROUP
 
 
-def group_types(rule: FindingRule, rows: pa.Table, known: KnownRecords | None) -> dict[str, str]:
+def group_types(rule: FindingRule, rows: pa.Table, records: KnownRecords | None) -> dict[str, str]:
     """Return the types of the groups that a rule is about; what is not known has none.
 
     Args:
         rule: Where none of its commands is of the tool for a group, nothing is read.
         rows: Those it is about, with `OF_GROUP` as far as its table has them. Their own type counts
             where a group is not there any more.
-        known: Reads the table `groups`.
+        records: Reads the table `groups`.
     """
     if not rule.names_tool_of_group():
         return {}
     found = {}
     if _TYPE in rows.column_names:
         found = _by_group(rows.select([_GROUP, _TYPE]))
-    if known is not None and GROUPS in known.names and rows.num_rows:
+    if records is not None and GROUPS in records.names and rows.num_rows:
         names = pc.unique(pc.drop_null(rows[_GROUP].combine_chunks()))
-        there = known.read(GROUPS, [_GROUP, _TYPE], pc.field(_GROUP).isin(names))
+        there = records.read(GROUPS, [_GROUP, _TYPE], pc.field(_GROUP).isin(names))
         found |= _by_group(there.select([_GROUP, _TYPE]))
     return found
 

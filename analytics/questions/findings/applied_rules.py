@@ -12,16 +12,16 @@ from schemas.finding_rules import FindingRule
 
 
 def applied_rules(
-    rules: Iterable[FindingRule], found: pa.Table, tables: Collection[str]
+    rules: Iterable[FindingRule], findings: pa.Table, tables: Collection[str]
 ) -> pa.Table:
     """Return the table `applied_rules`, a row a rule, by name.
 
     Args:
         rules: All, with a team's own severities and thresholds.
-        found: `findings`.
+        findings: `findings`.
         tables: Names of the tables that were there.
     """
-    counts = Counter(found["rule"].to_pylist())
+    counts = Counter(findings["rule"].to_pylist())
     rows = [
         {
             "rule": each.name,

@@ -9,20 +9,20 @@ import pyarrow.compute as pc
 
 NEW: Final = "new"
 STILL: Final = "still there"
-GONE: Final = "gone"
+NOT_THERE_NOW: Final = "gone"
 
 
-def with_changes(found: pa.Table, before: pa.Table) -> pa.Table:
+def with_changes(findings: pa.Table, before: pa.Table) -> pa.Table:
     """Return findings with `change`: `new` or `still there`; those that are `gone` come last.
 
     Args:
-        found: Rows of `findings`.
+        findings: Rows of `findings`.
         before: Those of the earlier audit.
     """
-    was_there = pc.is_in(found["finding_id"], value_set=_ids(before))
-    gone = before.filter(pc.invert(pc.is_in(before["finding_id"], value_set=_ids(found))))
-    now = found.append_column("change", pc.if_else(was_there, STILL, NEW))
-    then = gone.append_column("change", pa.repeat(GONE, gone.num_rows))
+    was_there = pc.is_in(findings["finding_id"], value_set=_ids(before))
+    gone = before.filter(pc.invert(pc.is_in(before["finding_id"], value_set=_ids(findings))))
+    now = findings.append_column("change", pc.if_else(was_there, STILL, NEW))
+    then = gone.append_column("change", pa.repeat(NOT_THERE_NOW, gone.num_rows))
     return pa.concat_tables([now, then.select(now.column_names)], promote_options="permissive")
 
 

@@ -73,13 +73,13 @@ def _near(column: pa.ChunkedArray, operator: str, threshold: Threshold, as_of: d
 
 
 def _bound(
-    wanted: float | str | Mapping[str, Any], table: pa.Table, thresholds: Mapping[str, Threshold]
+    bound: float | str | Mapping[str, Any], table: pa.Table, thresholds: Mapping[str, Threshold]
 ) -> Any:  # noqa: ANN401
-    if isinstance(wanted, Mapping):
-        other = table[wanted["column"]]
-        times = wanted.get("times")
+    if isinstance(bound, Mapping):
+        other = table[bound["column"]]
+        times = bound.get("times")
         if times is None:
             return other
         factor = thresholds[times].value if isinstance(times, str) else times
         return pc.multiply(other, factor)
-    return thresholds[wanted].value if isinstance(wanted, str) else wanted
+    return thresholds[bound].value if isinstance(bound, str) else bound

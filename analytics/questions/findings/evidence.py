@@ -19,7 +19,7 @@ from schemas.finding_rules import RECORD_AT, FindingRule
 
 EVIDENCE: Final = ("copy", "topic", "partition", "offset", "segment", "batch_position")
 _PLACE: Final = ("partition", "offset")
-_FOUND: Final = pl.Schema(
+_RECORD_COLUMNS: Final = pl.Schema(
     {
         "copy": pl.String(),
         "topic": pl.String(),
@@ -51,22 +51,26 @@ class KnownRecords:
     read: ReadTable
 
 
-def with_records(rule: FindingRule, rows: pa.Table, known: KnownRecords | None) -> pa.Table:
+def with_records(rule: FindingRule, rows: pa.Table, known_records: KnownRecords | None) -> pa.Table:
     """Add to the rows of a rule the record that each rests on.
 
     Args:
         rule: The rule.
         rows: Those it is about, with at least the columns that it reads.
-        known: Where records are looked for; None looks at the rows alone.
+        known_records: Where records are looked for; None looks at the rows alone.
 
     Returns:
         The rows, with a column per name of `EVIDENCE` (`record_of`), and `RECORD_AT`: when the
         record was written. Null is not known.
     """
     found = [_own(rule.record, rows)]
-    if known is not None and rows.num_rows:
+    if known_records is not None and rows.num_rows:
         sources = [record_sources()[each] for each in rule.record_of]
-        found += [_joined(each, rows, known) for each in sources if each.table in known.names]
+        found += [
+            _joined(each, rows, known_records)
+            for each in sources
+            if each.table in known_records.names
+        ]
     together = found[0]
     for each in found[1:]:
         together = _completed(together, each)
@@ -95,31 +99,33 @@ def _own(record: Mapping[str, str], rows: pa.Table) -> pl.DataFrame:
     """Return what the rows say themselves."""
     count = rows.num_rows
     if "said" in record:
-        return _said(_column(rows, record["said"]))
+        return _parsed_places(_column(rows, record["said"]))
     columns = {
         name: _column(rows, record[name])
         if record.get(name) in rows.column_names
         else pl.repeat(record.get(name), count, dtype=pl.String, eager=True)
         if name in record
         else pl.repeat(None, count, dtype=dtype, eager=True)
-        for name, dtype in _FOUND.items()
+        for name, dtype in _RECORD_COLUMNS.items()
     }
-    return pl.DataFrame(columns).cast(_FOUND)
+    return pl.DataFrame(columns).cast(_RECORD_COLUMNS)
 
 
-def _said(places: pl.Series) -> pl.DataFrame:
+def _parsed_places(places: pl.Series) -> pl.DataFrame:
     """Return topic, partition and offset of places like `__consumer_offsets-3@17`."""
     parts = places.str.extract_groups(r"^(?<topic>.*)-(?<partition>\d+)@(?<offset>\d+)$")
     told = parts.struct.unnest()
     return told.with_columns(
-        pl.lit(None, dtype).alias(name) for name, dtype in _FOUND.items() if name not in told
-    ).select(pl.col(name).cast(dtype) for name, dtype in _FOUND.items())
+        pl.lit(None, dtype).alias(name)
+        for name, dtype in _RECORD_COLUMNS.items()
+        if name not in told
+    ).select(pl.col(name).cast(dtype) for name, dtype in _RECORD_COLUMNS.items())
 
 
-def _completed(found: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+def _completed(records: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     """Take the record of another source where there is none, and more of one that both name."""
     offset, partition = pl.col("offset"), pl.col("partition")
-    both = pl.concat([found, more.rename(lambda name: f"{name} more")], how="horizontal")
+    both = pl.concat([records, more.rename(lambda name: f"{name} more")], how="horizontal")
     is_new = offset.is_null() & pl.col("offset more").is_not_null()
     is_same = (offset == pl.col("offset more")) & (partition == pl.col("partition more"))
     return both.select(
@@ -129,19 +135,21 @@ def _completed(found: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
         .then(pl.coalesce(name, f"{name} more"))
         .otherwise(name)
         .alias(name)
-        for name in _FOUND
+        for name in _RECORD_COLUMNS
     )
 
 
-def _joined(source: RecordSource, rows: pa.Table, known: KnownRecords) -> pl.DataFrame:
+def _joined(source: RecordSource, rows: pa.Table, known_records: KnownRecords) -> pl.DataFrame:
     """Return the record of a source for each row, null where there is none."""
     keys = {each: rows[mine] for each, mine in source.on.items() if mine in rows.column_names}
     if len(keys) < len(source.on):
-        return pl.DataFrame({name: [None] * rows.num_rows for name in _FOUND}, dict(_FOUND))
+        return pl.DataFrame(
+            {name: [None] * rows.num_rows for name in _RECORD_COLUMNS}, dict(_RECORD_COLUMNS)
+        )
     first = next(iter(source.on))
     values = pc.unique(pc.drop_null(keys[first].combine_chunks()))
     table = _frame(
-        known.read(
+        known_records.read(
             source.table,
             columns_read(source),
             pc.field(first).isin(values) & _of_log(source.table, source),
@@ -160,35 +168,37 @@ def _joined(source: RecordSource, rows: pa.Table, known: KnownRecords) -> pl.Dat
     ).unique(list(theirs.values()), keep="first" if source.take == FIRST else "last")
     found = asked.rename(theirs).with_row_index(_ROW)
     found = found.join(picked, on=list(theirs.values()), how="left")
-    if source.located_by in known.names:
-        found = _located(source.located_by, source, found, known)
+    if source.located_by in known_records.names:
+        found = _located(source.located_by, source, found, known_records)
     log = pl.when(pl.col("offset").is_not_null()).then(pl.lit(source.log))
     return (
         found.sort(_ROW)
         .with_columns(log.alias("topic"))
         .with_columns(
             pl.lit(None, dtype).alias(name)
-            for name, dtype in _FOUND.items()
+            for name, dtype in _RECORD_COLUMNS.items()
             if name not in found.columns and name != "topic"
         )
-        .select(pl.col(name).cast(dtype) for name, dtype in _FOUND.items())
+        .select(pl.col(name).cast(dtype) for name, dtype in _RECORD_COLUMNS.items())
     )
 
 
 def _located(
-    table: str, source: RecordSource, found: pl.DataFrame, known: KnownRecords
+    table: str, source: RecordSource, records: pl.DataFrame, known_records: KnownRecords
 ) -> pl.DataFrame:
     """Add copy, segment and batch of records, and when they were written."""
     at = "effective_timestamp" if table == "offset_history" else "at"
-    offsets = pa.array(found["offset"].drop_nulls().unique().to_list(), pa.int64())
+    offsets = pa.array(records["offset"].drop_nulls().unique().to_list(), pa.int64())
     columns = ["coordinator_partition", "record_offset", *LOCATION, at]
     rows = _frame(
-        known.read(table, columns, pc.field("record_offset").isin(offsets) & _of_log(table, source))
+        known_records.read(
+            table, columns, pc.field("record_offset").isin(offsets) & _of_log(table, source)
+        )
     )
     places = rows.rename({"coordinator_partition": "partition", "record_offset": "offset"})
     places = places.rename({at: "located_at"}).unique(list(_PLACE), keep="first")
-    joined = found.join(
-        places.cast({"partition": found.schema["partition"], "offset": found.schema["offset"]}),
+    joined = records.join(
+        places.cast({"partition": records.schema["partition"], "offset": records.schema["offset"]}),
         on=list(_PLACE),
         how="left",
     )

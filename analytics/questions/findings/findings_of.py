@@ -20,7 +20,7 @@ from schemas.finding_records import record_sources
 from schemas.finding_rules import SEVERITIES
 
 if TYPE_CHECKING:
-    from analytics.questions.findings.wording import Says
+    from analytics.questions.findings.wording import Phrasing
     from analytics.redaction.redactor import Redactor
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
@@ -28,7 +28,7 @@ _SUPPRESSIONS = "suppressions"
 _OF_INPUT = ("topic_partition", "prefer_copy", "value_encoding")
 
 
-class Found(NamedTuple):
+class RuleFindings(NamedTuple):
     """What rules find.
 
     Attributes:
@@ -44,32 +44,32 @@ def findings_of(
     state: ReplayedWorkspace,
     tables: JudgedTables,
     asked_of: Mapping[str, str],
-    says: Says,
+    phrasing: Phrasing,
     redactor: Redactor | None = None,
-) -> Found:
+) -> RuleFindings:
     """Apply the rules, as `--config` has them, to tables of an instant.
 
     Args:
         state: Says the instant and the settings.
         tables: By name; a rule whose table is not there is not applied.
         asked_of: What suggestions name as INPUT, of `input_words`.
-        says: How bytes and durations are said.
+        phrasing: How bytes and durations are said.
         redactor: What took the names out of the tables, if something did.
 
     Raises:
         InputNotRecognizedError: `--config` names a rule or a threshold that is none.
     """
-    given, as_of = state.settings.given, instant_of(state)
+    given, as_of = state.settings.from_file, instant_of(state)
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
     originals = {} if redactor is None else redactor.originals
-    found = findings(rules, tables, as_of, says, asked_of, _known_records(state))
+    found = findings(rules, tables, as_of, phrasing, asked_of, _known_records(state))
     left, accepted = suppressed(found, entries, as_of, originals)
     if redactor is not None:
         accepted = _without_names(accepted, redactor)
     # An entry that has ended is a finding that nothing suppresses.
-    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, says, asked_of)
-    return Found(in_order(pa.concat_tables([left, ended])), accepted)
+    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, phrasing, asked_of)
+    return RuleFindings(in_order(pa.concat_tables([left, ended])), accepted)
 
 
 def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, str]:
@@ -113,7 +113,7 @@ def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
     return pa.Table.from_pylist(rows, accepted.schema)
 
 
-def as_severe(found: pa.Table, fail_on: str) -> pa.Table:
+def as_severe(findings: pa.Table, fail_on: str) -> pa.Table:
     """Return the findings that are as severe as `--fail-on` asks; none where that is `never`."""
     words = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
-    return found.filter(pc.is_in(found["severity"], pa.array(words, pa.string())))
+    return findings.filter(pc.is_in(findings["severity"], pa.array(words, pa.string())))

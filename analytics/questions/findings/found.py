@@ -16,7 +16,7 @@ from analytics.questions.findings.conditions import rows_of
 from analytics.questions.findings.evidence import KnownRecords, record_of, with_records
 from analytics.questions.findings.judged_tables import JudgedTables, StoredRows
 from analytics.questions.findings.restore_commands import RestoreCommand, restore_commands
-from analytics.questions.findings.wording import Said, Says, worded, worded_command
+from analytics.questions.findings.wording import Phrasing, WordedValue, worded, worded_command
 from schemas.finding_rules import SEVERITIES, FindingRule
 
 _MOST_RECORDS: Final = 3
@@ -55,9 +55,9 @@ def findings(
     rules: Iterable[FindingRule],
     tables: JudgedTables,
     as_of: datetime,
-    says: Says,
+    phrasing: Phrasing,
     asked_of: Mapping[str, str],
-    known: KnownRecords | None = None,
+    known_records: KnownRecords | None = None,
 ) -> pa.Table:
     """Apply rules to tables.
 
@@ -65,11 +65,11 @@ def findings(
         rules: Those that are looked for.
         tables: By name; a rule whose table is not there is not applied.
         as_of: The instant asked about.
-        says: How bytes and durations are said.
+        phrasing: How bytes and durations are said.
         asked_of: `input` and `dump` of suggestions, as a shell takes them: INPUT with the options
             without which it is not the same, and with what was assumed of it besides.
-        known: Where the records are found that the tables of rules do not have; None where only
-            the messages count.
+        known_records: Where the records are found that the tables of rules do not have; None where
+            only the messages count.
 
     Returns:
         `FINDINGS`, the most severe first.
@@ -82,17 +82,17 @@ def findings(
         row
         for name, its in by_table.items()
         for rule, chosen in zip(its, _chosen(its, tables[name], as_of), strict=True)
-        for row in _of_rule(rule, chosen, says, asked_of, known)
+        for row in _of_rule(rule, chosen, phrasing, asked_of, known_records)
     ]
     return in_order(pa.Table.from_pylist(found, schema=FINDINGS))
 
 
-def in_order(found: pa.Table) -> pa.Table:
+def in_order(findings: pa.Table) -> pa.Table:
     """Return findings, the most severe first."""
-    rank = pc.index_in(found["severity"], value_set=pa.array(SEVERITIES))
+    rank = pc.index_in(findings["severity"], value_set=pa.array(SEVERITIES))
     keys = ["rank", "rule", "group_id", "topic", "partition", "finding_id"]
     order = [(each, "ascending") for each in keys]
-    return found.append_column("rank", rank).sort_by(order).drop_columns(["rank"])
+    return findings.append_column("rank", rank).sort_by(order).drop_columns(["rank"])
 
 
 def _chosen(
@@ -115,12 +115,12 @@ def _chosen(
 def _of_rule(
     rule: FindingRule,
     chosen: pa.Table,
-    says: Says,
+    phrasing: Phrasing,
     asked_of: Mapping[str, str],
-    known: KnownRecords | None,
+    known_records: KnownRecords | None,
 ) -> Iterator[dict[str, Any]]:
-    types = group_types(rule, chosen, known)
-    rows = with_records(rule, chosen.select(sorted(rule.columns())), known).to_pylist()
+    types = group_types(rule, chosen, known_records)
+    rows = with_records(rule, chosen.select(sorted(rule.columns())), known_records).to_pylist()
     commands = {} if rule.restore is None else restore_commands(rule.restore, rows)
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -129,7 +129,7 @@ def _of_rule(
         found = dict(zip(rule.per, key, strict=True))
         restoring = None if rule.restore is None else commands.get(found["group_id"])
         advice = _Advice(asked_of, restoring, types.get(found.get("group_id", "")))
-        yield _finding(rule, found, mine, says, advice)
+        yield _finding(rule, found, mine, phrasing, advice)
 
 
 class _Advice(NamedTuple):
@@ -139,30 +139,32 @@ class _Advice(NamedTuple):
     restoring: Sequence[RestoreCommand] | None
     group_type: str | None
 
-    def worded(self, rule: FindingRule, said: Mapping[str, Said]) -> str:
+    def worded(self, rule: FindingRule, values: Mapping[str, WordedValue]) -> str:
         """Return the command of a finding; where it takes several, one after the other."""
         if rule.restore is not None and self.restoring:
             return "; ".join(
-                worded_command(rule.suggestion, said, {**self.asked_of, **each.values()})
+                worded_command(rule.suggestion, values, {**self.asked_of, **each.values()})
                 for each in self.restoring
             )
         command = rule.suggestion if rule.restore is None else rule.restore.otherwise
         command, of_tool = with_tool(command, self.group_type)
-        return worded_command(command, said, {**self.asked_of, **of_tool})
+        return worded_command(command, values, {**self.asked_of, **of_tool})
 
 
 def _finding(
-    rule: FindingRule, key: Row, rows: list[Row], says: Says, advice: _Advice
+    rule: FindingRule, key: Row, rows: list[Row], phrasing: Phrasing, advice: _Advice
 ) -> dict[str, Any]:
     said = {
         # The number of a partition is a name.
-        **{name: Said(str(value)) for name, value in key.items()},
+        **{name: WordedValue(str(value)) for name, value in key.items()},
         **{
-            name: Said(taken(each["take"], rows, each.get("column")), each.get("as"))
+            name: WordedValue(aggregated(each["take"], rows, each.get("column")), each.get("as"))
             for name, each in rule.values.items()
         },
         **{
-            name: Said(int(each.value) if each.value == int(each.value) else each.value, None)
+            name: WordedValue(
+                int(each.value) if each.value == int(each.value) else each.value, None
+            )
             for name, each in rule.thresholds.items()
         },
     }
@@ -173,8 +175,8 @@ def _finding(
         "severity": rule.severity,
         "object_type": rule.object_type,
         **{name: key.get(name) for name in _KEY},
-        "since": None if since is None else taken(since["take"], rows, since["column"]),
-        "message": worded(rule.message, said, says),
+        "since": None if since is None else aggregated(since["take"], rows, since["column"]),
+        "message": worded(rule.message, said, phrasing),
         "suggestion": advice.worded(rule, said),
         "evidence": _evidence(rows),
     }
@@ -186,7 +188,7 @@ def finding_id(rule: str, key: Row) -> str:
     return f"{rule}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
 
 
-def taken(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN401 - a cell
+def aggregated(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN401 - a cell
     """Return one value for those that rows have in a column; None where they have none.
 
     Args:

@@ -68,7 +68,7 @@ def judged_tables(state: ReplayedWorkspace) -> dict[str, pa.Table | StoredRows]:
     Args:
         state: A workspace in which all questions were answered.
     """
-    rules = configured_rules(state.settings.given.findings)
+    rules = configured_rules(state.settings.from_file.findings)
     wanted = {rule.table for rule in rules if rule.is_on}
     stored = state.tables
     found = {

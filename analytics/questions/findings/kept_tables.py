@@ -12,25 +12,28 @@ from analytics.questions.findings.applied_rules import applied_rules
 from analytics.questions.findings.audited_groups import READ, audited_groups, group_counts
 from analytics.questions.findings.changes import with_changes
 from analytics.questions.findings.configured_rules import configured_rules
-from analytics.questions.findings.findings_of import Found
+from analytics.questions.findings.findings_of import RuleFindings
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 
 def kept_tables(
-    state: ReplayedWorkspace, judged: Collection[str], found: Found, before: pa.Table | None
+    state: ReplayedWorkspace,
+    judged: Collection[str],
+    of_rules: RuleFindings,
+    before: pa.Table | None,
 ) -> dict[str, pa.Table]:
     """Return the tables that are kept, with the findings.
 
     Args:
         state: The workspace in which all questions were answered.
         judged: The tables that rules were applied to.
-        found: What they found, and what was accepted.
+        of_rules: What they found, and what was accepted.
         before: The findings of an earlier audit.
     """
-    left, accepted = found
-    rules = configured_rules(state.settings.given.findings)
+    left, accepted = of_rules
+    rules = configured_rules(state.settings.from_file.findings)
     known = {
         name: state.tables.read(name, columns)
         for name, columns in READ.items()
@@ -49,6 +52,6 @@ def kept_tables(
     }
 
 
-def _changes(found: pa.Table, before: pa.Table | None) -> pa.Table:
-    rows = [] if before is None else with_changes(found, before).to_pylist()
+def _changes(findings: pa.Table, before: pa.Table | None) -> pa.Table:
+    rows = [] if before is None else with_changes(findings, before).to_pylist()
     return table_of("finding_changes", rows)

@@ -54,7 +54,7 @@ class Suppression:
 
 
 def suppressed(
-    found: pa.Table,
+    findings: pa.Table,
     entries: Iterable[Suppression],
     as_of: datetime,
     originals: Mapping[str, str] = MappingProxyType({}),
@@ -62,7 +62,7 @@ def suppressed(
     """Return the findings that are left, and what was suppressed by which entry.
 
     Args:
-        found: Rows of `findings`.
+        findings: Rows of `findings`.
         entries: What is accepted; one that has ended suppresses nothing.
         as_of: The instant asked about.
         originals: Names that entries go by, where the findings have others.
@@ -73,7 +73,7 @@ def suppressed(
     known = list(entries)
     counts = [0] * len(known)
     left = []
-    for row in found.select(["rule", "group_id", "topic"]).to_pylist():
+    for row in findings.select(["rule", "group_id", "topic"]).to_pylist():
         named = {name: originals.get(said, said) for name, said in row.items()}
         place = next((n for n, each in enumerate(known) if each.covers(named, as_of)), None)
         left.append(place is None)
@@ -91,4 +91,4 @@ def suppressed(
         }
         for each, count in zip(known, counts, strict=True)
     ]
-    return found.filter(pa.array(left, pa.bool_())), pa.Table.from_pylist(rows, SUPPRESSIONS)
+    return findings.filter(pa.array(left, pa.bool_())), pa.Table.from_pylist(rows, SUPPRESSIONS)

@@ -8,37 +8,37 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-Says = Mapping[str, Callable[[Any], Any]]
+Phrasing = Mapping[str, Callable[[Any], Any]]
 """How numbers are said that are no plain ones: `bytes`, and `duration` of milliseconds."""
 
 _NOT_KNOWN = "not known"
 
 
-class Said(NamedTuple):
-    """A value, and how it is said: by a name of `Says`, or as it is."""
+class WordedValue(NamedTuple):
+    """A value, and how it is said: by a name of `Phrasing`, or as it is."""
 
     value: Any
     how: str | None = None
 
 
-def worded(sentence: str, said: Mapping[str, Said], says: Says) -> str:
+def worded(sentence: str, values: Mapping[str, WordedValue], phrasing: Phrasing) -> str:
     """Return a sentence with the values of its names.
 
     Args:
         sentence: With names in braces; `{offsets:offset}` is a number and its noun.
-        said: By name.
-        says: How numbers are said that are no plain ones.
+        values: By name.
+        phrasing: How numbers are said that are no plain ones.
     """
-    return _Sentence(says).vformat(sentence, (), said)
+    return _Sentence(phrasing).vformat(sentence, (), values)
 
 
 class _Sentence(string.Formatter):
     """Puts values into sentences; what follows a colon is the noun of a number."""
 
-    def __init__(self, says: Says) -> None:
-        self._says = says
+    def __init__(self, phrasing: Phrasing) -> None:
+        self._says = phrasing
 
-    def format_field(self, value: Said, format_spec: str) -> str:
+    def format_field(self, value: WordedValue, format_spec: str) -> str:
         if not format_spec:
             return _text(value, self._says)
         if value.value is None:
@@ -46,27 +46,29 @@ class _Sentence(string.Formatter):
         return f"{value.value:,} {format_spec}{'' if value.value == 1 else 's'}"
 
 
-def worded_command(command: str, said: Mapping[str, Said], arguments: Mapping[str, str]) -> str:
+def worded_command(
+    command: str, values: Mapping[str, WordedValue], arguments: Mapping[str, str]
+) -> str:
     """Return a command in which no value can do more than be an argument.
 
     Args:
         command: With names in braces.
-        said: Values by name.
+        values: Values by name.
         arguments: By name what is quoted for a shell already.
     """
     quoted = {
         name: shlex.quote(each.value) if isinstance(each.value, str) else _plain(each.value)
-        for name, each in said.items()
+        for name, each in values.items()
     }
     return command.format_map({**quoted, **arguments})
 
 
-def _text(said: Said, says: Says) -> str:
-    value, how = said
+def _text(worded: WordedValue, phrasing: Phrasing) -> str:
+    value, how = worded
     if value is None:
         return _NOT_KNOWN
-    if how is not None and how in says:
-        return str(says[how](value))
+    if how is not None and how in phrasing:
+        return str(phrasing[how](value))
     if isinstance(value, float):
         return f"{value:,.2f}".rstrip("0").rstrip(".")
     return f"{value:,}" if isinstance(value, int) else _plain(value)

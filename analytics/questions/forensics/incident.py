@@ -251,7 +251,7 @@ def cluster_of(state: ReplayedWorkspace, window: Window) -> pa.Table:
         {"at": at, "event": event, "broker": value[field]}
         for name, (event, field) in _OF_BROKERS.items()
         for at, value in _records(state, name)
-        if value is not None and window.holds(at)
+        if value is not None and window.contains(at)
     ]
     return pa.Table.from_pylist(rows, schema=CLUSTER).sort_by(
         [("at", "ascending"), ("broker", "ascending")]

@@ -37,7 +37,7 @@ class Window:
             return not_before is None or not_before <= self.end
         return at >= self.begin and (not_before or at) <= self.end
 
-    def holds(self, at: datetime | None) -> bool:
+    def contains(self, at: datetime | None) -> bool:
         """Return whether an instant is in it."""
         return at is not None and self.begin <= at <= self.end
 
@@ -64,6 +64,6 @@ def suffering(verdicts: Iterable[Verdict], events: Iterable[Row], window: Window
         if each["verdict"] != CANNOT_TELL and each["at"] is not None:
             counts[each["group_id"]] = counts.get(each["group_id"], 0) + 1
     for row in events:
-        if row["event"] in SUFFERED and window.holds(row["at"]):
+        if row["event"] in SUFFERED and window.contains(row["at"]):
             counts.setdefault(row["group_id"], 0)
     return sorted(counts, key=lambda group: (-counts[group], group))

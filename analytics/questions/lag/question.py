@@ -136,7 +136,7 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
     question = lag_question(state, groups, asked.end_offsets)
     parts = [
         found_of(state, question, asked, tables, rows)
-        for tables, rows in _buckets(state, groups.found)
+        for tables, rows in _buckets(state, groups.rows)
     ]
     rules = question.rules
     found = lag_together([each.lag for each in parts], rules)
@@ -211,13 +211,13 @@ def lag_question(
         ends,
         log_ends(pa.concat_tables(samples)),
         as_of,
-        lag_rules(settings.given.thresholds("lag")),
+        lag_rules(settings.from_file.thresholds("lag")),
         log_ends(logs.written() if state.is_end else SAMPLES.empty_table()),
         frame_of(logs.segments),
         retention_frame(topic_retention(topics, configs, settings)),
         state.is_end,
         frame_of(logs.stable),
-        frame_of(groups_lacking_history(state, asked.found)),
+        frame_of(groups_lacking_history(state, asked.rows)),
         clocks_of_topic(known_coverage(state).clocks, CONSUMER_OFFSETS),
     )
 
@@ -327,7 +327,7 @@ def _growth(
     question = lag_question(earlier, groups, None)
     before = pl.concat(
         evaluate_lag(question, tables, some["offset_history"]).rows
-        for tables, some in _buckets(earlier, groups.found)
+        for tables, some in _buckets(earlier, groups.rows)
     )
     # Of what it was made without it has no commit: that is not a lag from the log's start.
     before = _of_topics(before, _wanted(earlier, before))

@@ -99,7 +99,7 @@ def topic_retention(
     for each in rows:
         if each["resource_type"] == "topic" and each["value"] is not None:
             own.setdefault(each["resource"], {})[each["name"]] = each["value"], OF_TOPIC
-    layers = [_dynamic(rows), _named(settings.given.values, "--config")]
+    layers = [_dynamic(rows), _named(settings.from_file.values, "--config")]
     otherwise = [
         {name: said for layer in (file, *layers) for name, said in layer.items()}
         for file in _of_files(settings.brokers) or [{}]

@@ -18,7 +18,7 @@ class ListSettings:
     """Nothing of it can be set: it lists the groups that the workspace is asked about."""
 
 
-def list_groups(state: ReplayedWorkspace, _asked: ListSettings) -> Answer:
+def list_groups(state: ReplayedWorkspace, _settings: ListSettings) -> Answer:
     """Return the groups there are.
 
     Its figure `groups` has rows of the table `groups`.
@@ -27,7 +27,7 @@ def list_groups(state: ReplayedWorkspace, _asked: ListSettings) -> Answer:
         WorkspaceError: A table cannot be read.
     """
     groups = select_groups(state, with_offsets=False)
-    return Answer({}, groups, figures={"groups": groups.found})
+    return Answer({}, groups, figures={"groups": groups.rows})
 
 
 LIST: Final = Question(

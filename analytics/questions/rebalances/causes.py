@@ -41,7 +41,7 @@ _MOST_NAMED: Final = 3
 _LIFE = ("coordinator_partition", "group_id", "life")
 _PLACE = ("coordinator_partition", "group_id", "from_offset")
 _OF_EPOCH = ("leader", "protocol")
-_FOUND = ("group_id", "epoch", "at", "life", "coordinator_partition", "from_offset")
+_RECORD_COLUMNS = ("group_id", "epoch", "at", "life", "coordinator_partition", "from_offset")
 
 
 class _Cause(NamedTuple):
@@ -110,7 +110,7 @@ def _with_doubt(rows: pl.DataFrame, doubtful: Sequence[pl.DataFrame]) -> pl.Data
 def _of(rows: pl.DataFrame, rank: int, cause: _Cause) -> pl.DataFrame:
     return rows.filter(cause.is_there).select(
         "row",
-        *_FOUND,
+        *_RECORD_COLUMNS,
         pl.lit(rank).alias("rank"),
         pl.lit(cause.word).alias("cause"),
         cause.detail.alias("detail"),

@@ -93,7 +93,7 @@ def _may_lack_changes() -> pl.Expr:
     return pl.col("missing_is_compacted") | is_untold
 
 
-def _comings_and_goings(told: pl.DataFrame) -> pl.DataFrame:
-    return told.group_by("group_id").agg(
+def _comings_and_goings(changes: pl.DataFrame) -> pl.DataFrame:
+    return changes.group_by("group_id").agg(
         (pl.col("change") == word).sum().alias(word) for word in CHURN
     )

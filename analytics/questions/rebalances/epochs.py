@@ -144,7 +144,7 @@ def _led_to(changes: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
     ).select(*_LIFE, pl.col("next").alias("epoch"), *_CHANGE)
 
 
-def _in_lives(told: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
+def _in_lives(changes: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
     """Return changes in the life they led to: who leaves with a conversion is in that before."""
     next_life = (
         epochs.sort("from_offset")
@@ -159,7 +159,7 @@ def _in_lives(told: pl.DataFrame, epochs: pl.DataFrame) -> pl.DataFrame:
         )
     )
     is_converted = pl.col("change").is_in(_LEAVING) & pl.col("next_life").is_not_null()
-    return told.join(next_life, on=[*_LIFE, "at"], how="left").select(
+    return changes.join(next_life, on=[*_LIFE, "at"], how="left").select(
         *_GROUP,
         *(
             pl.when(is_converted).then(f"next_{name}").otherwise(name).alias(name)

@@ -43,16 +43,16 @@ class RebalanceSettings:
     storm_minutes: float | None = None
 
 
-def rebalances(state: ReplayedWorkspace, asked: RebalanceSettings) -> Answer:
+def rebalances(state: ReplayedWorkspace, settings: RebalanceSettings) -> Answer:
     """Return who came and went with each epoch, how often, and when that was too much.
 
     Raises:
         SchemaError: A threshold is none.
         WorkspaceError: A table cannot be read.
     """
-    rules = _rules(state, asked)
+    rules = _rules(state, settings)
     since, until = (
-        resolved_time(each, state.manifest) for each in (asked.time_from, asked.time_to)
+        resolved_time(each, state.manifest) for each in (settings.time_from, settings.time_to)
     )
     groups = _with_gaps(select_groups(state, with_offsets=False), state)
     time = AskedTime(since, until, _now(state), rules)
@@ -70,25 +70,25 @@ def rebalances(state: ReplayedWorkspace, asked: RebalanceSettings) -> Answer:
     )
 
 
-def _rules(state: ReplayedWorkspace, asked: RebalanceSettings) -> RebalanceRules:
+def _rules(state: ReplayedWorkspace, settings: RebalanceSettings) -> RebalanceRules:
     """Return the rules: what is asked goes before the settings' thresholds."""
-    own = {"storm_epochs": asked.storm_epochs, "storm_minutes": asked.storm_minutes}
+    own = {"storm_epochs": settings.storm_epochs, "storm_minutes": settings.storm_minutes}
     given = {name: each for name, each in own.items() if each is not None}
-    return rebalance_rules({**state.settings.given.thresholds("rebalances"), **given})
+    return rebalance_rules({**state.settings.from_file.thresholds("rebalances"), **given})
 
 
-def _with_gaps(asked: GroupSelection, state: ReplayedWorkspace) -> GroupSelection:
+def _with_gaps(selection: GroupSelection, state: ReplayedWorkspace) -> GroupSelection:
     """Add which of the groups may lack generations and members.
 
     Where all groups are asked about, the records that partitions lack are stated once already.
     """
     if not state.tables.selection.groups:
-        return asked
+        return selection
     completeness = GroupCompleteness(state)
-    groups = completeness.may_have_gaps(asked.found)
+    groups = completeness.may_have_gaps(selection.rows)
     gaps = [completeness.gaps_of(group).history for group in groups]
-    all_gaps = dict.fromkeys([*asked.cannot_tell, *(each for each in gaps if each is not None)])
-    return replace(asked, cannot_tell=tuple(all_gaps))
+    all_gaps = dict.fromkeys([*selection.cannot_tell, *(each for each in gaps if each is not None)])
+    return replace(selection, cannot_tell=tuple(all_gaps))
 
 
 def _now(state: ReplayedWorkspace) -> datetime:

@@ -68,18 +68,18 @@ _GENERATIONS: Final = {
 _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
 
 
-def made_tables(state: ReplayedWorkspace, asked: AskedTime) -> dict[str, pa.Table]:
+def made_tables(state: ReplayedWorkspace, time: AskedTime) -> dict[str, pa.Table]:
     """Return every table, sorted by its key."""
     coverage = known_coverage(state)
     again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
     progress = _last_progress(state.tables)
 
-    def made(part: GroupPart) -> dict[str, pl.DataFrame]:
+    def tables_of_part(part: GroupPart) -> dict[str, pl.DataFrame]:
         tables = {**part(), "stored_again": again, "progress": progress}
-        return rebalance_tables(tables, coverage, asked)
+        return rebalance_tables(tables, coverage, time)
 
     with ThreadPoolExecutor(_THREADS) as threads:
-        parts = list(threads.map(made, group_reads(state.tables, _TABLES, AT_ONCE)))
+        parts = list(threads.map(tables_of_part, group_reads(state.tables, _TABLES, AT_ONCE)))
     # Rows of parts are let go as soon as they are together.
     return {name: _together(name, [each.pop(name) for each in parts]) for name in [*parts[0]]}
 
@@ -95,14 +95,16 @@ def _last_progress(tables: StoredTables) -> pl.DataFrame:
     is_theirs = pc.field("group_instance_id").is_valid() & pc.field("to_offset").is_null()
     held = tables.read("assignment_history", _OWNED, is_theirs)
     groups = static_owners(frame_of(held))["group_id"].unique().to_arrow()
-    found = last_progress(_told(tables.read("offset_history", _PROGRESS, pc.scalar(value=False))))
+    found = last_progress(
+        _with_last(tables.read("offset_history", _PROGRESS, pc.scalar(value=False)))
+    )
     if not len(groups):
         return found
     wanted = (pc.field("advance") > 0) & pc.field("group_id").isin(groups)
     for piece in tables.pieces("offset_history", _PROGRESS, wanted):
-        found = last_progress(pl.concat([found, last_progress(_told(piece))]))
+        found = last_progress(pl.concat([found, last_progress(_with_last(piece))]))
     return found
 
 
-def _told(rows: pa.Table) -> pl.DataFrame:
+def _with_last(rows: pa.Table) -> pl.DataFrame:
     return frame_of(rows).rename({"effective_timestamp": "last"})

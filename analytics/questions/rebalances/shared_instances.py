@@ -74,10 +74,10 @@ def shared_instances(
     )
 
 
-def _standing(taken: pl.DataFrame, held: pl.DataFrame, progress: pl.DataFrame) -> pl.DataFrame:
+def _standing(takeovers: pl.DataFrame, held: pl.DataFrame, progress: pl.DataFrame) -> pl.DataFrame:
     """Return how many partitions each name owns, and how many of them stood still since."""
     owned = static_owners(held).join(progress, on=_PARTITION, how="left")
-    of_taken = owned.join(taken.select(*_NAME, "since"), on=list(_NAME))
+    of_taken = owned.join(takeovers.select(*_NAME, "since"), on=list(_NAME))
     stands = pl.col("last").is_null() | (pl.col("last") < pl.col("since"))
     return of_taken.group_by(_NAME).agg(stands.sum().alias("standing"), pl.len().alias("owned"))
 

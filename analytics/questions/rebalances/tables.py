@@ -53,7 +53,7 @@ class AskedTime:
 
 
 def rebalance_tables(
-    tables: Mapping[str, pl.DataFrame], coverage: Coverage, asked: AskedTime
+    tables: Mapping[str, pl.DataFrame], coverage: Coverage, time: AskedTime
 ) -> dict[str, pl.DataFrame]:
     """Return all tables about rebalances of whole groups, sorted by their keys.
 
@@ -61,29 +61,29 @@ def rebalance_tables(
         tables: `groups`, `members`, `group_epochs`, `membership_changes`, `assignment_history`; of
             `epochs.stored_again` `stored_again`, and of `stalled_members.last_progress` `progress`.
         coverage: What the dump holds.
-        asked: The time asked about.
+        time: The time asked about.
     """
     begun, changes = _begun(tables["group_epochs"]), tables["membership_changes"]
     epochs = in_contract_order(
         "rebalances",
-        asked.within(rebalances(begun, changes, tables["stored_again"], coverage), "at"),
+        time.within(rebalances(begun, changes, tables["stored_again"], coverage), "at"),
     )
-    inside = asked.within(_known(changes), "at")
-    rules = asked.rules
+    inside = time.within(_without_compacted(changes), "at")
+    rules = time.rules
     doubtful = changes.filter("before_is_compacted")
     storms = rebalance_storms(
-        asked.within(begun, "from_timestamp"),
+        time.within(begun, "from_timestamp"),
         inside,
         rules.storm_epochs,
         rules.storm_minutes,
         doubtful.filter(pl.col("change").is_in(CHURN)),
         coverage,
     )
-    churn = group_churn(epochs, inside, storms, asked.ends or asked.now, coverage)
+    churn = group_churn(epochs, inside, storms, time.ends or time.now, coverage)
     made = {
         "group_churn": churn,
         "rebalance_storms": storms,
-        "stalled_members": _stalled_members(tables, inside, asked),
+        "stalled_members": _stalled_members(tables, inside, time),
     }
     held = tables["assignment_history"]
     return {
@@ -100,22 +100,22 @@ def _begun(epochs: pl.DataFrame) -> pl.DataFrame:
     return epochs.filter((pl.col("epoch") > 0) | (pl.col("member_count") > 0))
 
 
-def _known(changes: pl.DataFrame) -> pl.DataFrame:
+def _without_compacted(changes: pl.DataFrame) -> pl.DataFrame:
     """Leave out members that may have come before the first record that compaction left of them."""
     return changes.filter(~pl.col("before_is_compacted"))
 
 
 def _stalled_members(
-    tables: Mapping[str, pl.DataFrame], inside: pl.DataFrame, asked: AskedTime
+    tables: Mapping[str, pl.DataFrame], inside: pl.DataFrame, time: AskedTime
 ) -> pl.DataFrame:
     """Return the table `stalled_members`; `inside` are the changes of the time asked about."""
-    groups, epochs, rules = tables["groups"], tables["group_epochs"], asked.rules
+    groups, epochs, rules = tables["groups"], tables["group_epochs"], time.rules
     held, progress = tables["assignment_history"], tables["progress"]
     return pl.concat(
         [
             unassigned_epochs(groups, epochs),
-            reconciling_members(groups, tables["members"], epochs, asked.now, rules),
-            idle_owners(held, progress, asked.now, rules),
+            reconciling_members(groups, tables["members"], epochs, time.now, rules),
+            idle_owners(held, progress, time.now, rules),
             shared_instances(inside, held, progress),
         ]
     )

@@ -48,15 +48,15 @@ class Request:
 
 
 def requests_of(
-    history: Iterable[pa.Table], wanted: Collection[tuple[str, str, int, int]]
+    history: Iterable[pa.Table], offsets: Collection[tuple[str, str, int, int]]
 ) -> dict[str, list[Request]]:
     """Return by group the requests that committed a wanted offset, in the order of the log.
 
     Args:
         history: `HISTORY` in parts.
-        wanted: Group, topic, partition and offset.
+        offsets: Group, topic, partition and offset.
     """
-    columns = list(zip(*sorted(wanted), strict=True)) or [(), (), (), ()]
+    columns = list(zip(*sorted(offsets), strict=True)) or [(), (), (), ()]
     types = (pa.string(), pa.string(), pa.int32(), pa.int64())
     sought = pa.table(
         [pa.array(each, kind) for each, kind in zip(columns, types, strict=True)],

@@ -94,36 +94,40 @@ class Contribution:
         return self.contributors[0] if self.key.form != MERGE else None
 
 
-def shown(partition: Partition) -> str:
+def partition_text(partition: Partition) -> str:
     """Return a partition as Kafka's tools write it."""
     return f"{partition[0]}-{partition[1]}"
 
 
-def selected(made: Sequence[Contribution], wanted: Selection) -> list[Contribution]:
+def selected(contributions: Sequence[Contribution], selection: Selection) -> list[Contribution]:
     """Return the contributions to checkpoints of groups, and of topics, that are asked for."""
-    kept = list(made)
-    if wanted.groups or wanted.exclude_groups:
-        groups = set(names_wanted(groups_of(made), wanted.groups, wanted.exclude_groups))
-        kept = [each for each in made if each.key.group_id in groups]
-    if wanted.topics:
-        named = sorted({topic for each in made for (topic, _), _ in each.offsets})
-        topics = set(names_wanted(named, wanted.topics))
+    kept = list(contributions)
+    if selection.groups or selection.exclude_groups:
+        groups = set(
+            names_wanted(groups_of(contributions), selection.groups, selection.exclude_groups)
+        )
+        kept = [each for each in contributions if each.key.group_id in groups]
+    if selection.topics:
+        named = sorted({topic for each in contributions for (topic, _), _ in each.offsets})
+        topics = set(names_wanted(named, selection.topics))
         kept = [replace(each, offsets=_of_topics(each, topics)) for each in kept]
     return kept
 
 
-def groups_of(made: Iterable[Contribution]) -> list[str]:
+def groups_of(contributions: Iterable[Contribution]) -> list[str]:
     """Return the groups that are known, sorted."""
-    return sorted({each.key.group_id for each in made if each.key.group_id is not None})
+    return sorted({each.key.group_id for each in contributions if each.key.group_id is not None})
 
 
-def places_without_group(made: Iterable[Contribution]) -> list[str]:
+def places_without_group(contributions: Iterable[Contribution]) -> list[str]:
     """Return where the checkpoints are of which no group is known, sorted."""
     places: dict[bool, set[str]] = {True: set(), False: set()}
-    for each in made:
+    for each in contributions:
         places[each.key.group_id is not None].add(str(each.key.source or each.key.form))
     return sorted(places[False] - places[True])
 
 
-def _of_topics(made: Contribution, topics: set[str]) -> tuple[tuple[Partition, int | None], ...]:
-    return tuple(each for each in made.offsets if each[0][0] in topics)
+def _of_topics(
+    contribution: Contribution, topics: set[str]
+) -> tuple[tuple[Partition, int | None], ...]:
+    return tuple(each for each in contribution.offsets if each[0][0] in topics)

@@ -17,7 +17,7 @@ from analytics.questions.region.contributions import (
     OF_REGIONS,
     Contribution,
     Partition,
-    shown,
+    partition_text,
 )
 from analytics.questions.region.merge import Checkpoint
 
@@ -129,13 +129,13 @@ class _Window:
 
     @classmethod
     def of(
-        cls, contribution: Contribution, known: _Before, evidence: Evidence, difference: int
+        cls, contribution: Contribution, before: _Before, evidence: Evidence, difference: int
     ) -> _Window:
-        after = None if known.at is None else known.at - difference
+        after = None if before.at is None else before.at - difference
         if contribution.drain_started_at is not None:
             after = contribution.drain_started_at - difference
         until = None if contribution.at is None else contribution.at + difference
-        behind = -1 if known.request is None else known.request.record_offset
+        behind = -1 if before.request is None else before.request.record_offset
         candidates = tuple(
             each
             for each in evidence.requests
@@ -182,22 +182,22 @@ def _drain(
     return Drain(checkpoint, contribution, verdict, committed, left_out, requests, missing)
 
 
-def _best(wanted: Mapping[Partition, int], window: _Window, at: int | None) -> Request | None:
+def _best(offsets: Mapping[Partition, int], window: _Window, at: int | None) -> Request | None:
     """Return the commit that holds most offsets; of several the one next to the checkpoint."""
 
     def rank(request: Request) -> tuple[int, int]:
         distance = request.record_offset if at is None else abs(at - request.committed_at)
-        return _held(wanted, request), -distance
+        return _held(offsets, request), -distance
 
     best = max(window.candidates, key=rank, default=None)
-    return best if best is not None and _held(wanted, best) else None
+    return best if best is not None and _held(offsets, best) else None
 
 
 def _of_merge(
-    wanted: Mapping[Partition, int], window: _Window, operators: int
+    offsets: Mapping[Partition, int], window: _Window, operators: int
 ) -> tuple[Request, ...]:
     """Return the last commits that together hold most offsets: one an operator at most."""
-    left = dict(wanted)
+    left = dict(offsets)
     found: list[Request] = []
     for request in reversed(window.candidates):
         held = [each for each, offset in left.items() if request.offsets.get(each) == offset]
@@ -208,8 +208,8 @@ def _of_merge(
     return tuple(reversed(found))
 
 
-def _held(wanted: Mapping[Partition, int], request: Request) -> int:
-    return sum(request.offsets.get(each) == offset for each, offset in wanted.items())
+def _held(offsets: Mapping[Partition, int], request: Request) -> int:
+    return sum(request.offsets.get(each) == offset for each, offset in offsets.items())
 
 
 def _became(partition: Partition, offset: int, requests: Sequence[Request], window: _Window) -> str:
@@ -237,4 +237,4 @@ def _untold(window: _Window, evidence: Evidence) -> str | None:
 
 def left_out_reasons(drain: Drain) -> list[str]:
     """Return the partitions that were not committed with the others, in words."""
-    return [f"{shown(partition)}: {what}" for partition, what in drain.left_out]
+    return [f"{partition_text(partition)}: {what}" for partition, what in drain.left_out]

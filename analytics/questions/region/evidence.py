@@ -42,14 +42,14 @@ Row = Mapping[str, Any]
 
 
 def dumped_groups(
-    state: ReplayedWorkspace, checkpoints: Sequence[Checkpoint], asked: RegionSettings
+    state: ReplayedWorkspace, checkpoints: Sequence[Checkpoint], settings: RegionSettings
 ) -> Dumped:
     """Return what a replay shows of the groups of checkpoints.
 
     Args:
         state: With the tables of `NEEDS`, of these groups.
         checkpoints: As contributions were merged.
-        asked: Where logs ended, and where reading starts that nothing else tells of.
+        settings: Where logs ended, and where reading starts that nothing else tells of.
 
     Raises:
         GroupscopeError: The file of log ends is not what it has to be.
@@ -59,7 +59,7 @@ def dumped_groups(
     members = _members(state)
     return Dumped(
         _evidence(state, checkpoints, groups, completeness),
-        _present(state, checkpoints, completeness, members, asked),
+        _present(state, checkpoints, completeness, members, settings),
         {group: list(each.values()) for group, each in members.items()},
     )
 
@@ -119,13 +119,13 @@ def _present(
     checkpoints: Sequence[Checkpoint],
     completeness: GroupCompleteness,
     members: Mapping[str, Mapping[str, Member]],
-    asked: RegionSettings,
+    settings: RegionSettings,
 ) -> dict[str, Present]:
     topics = _topics(state)
     owners = _owners(state, members)
     committed = _committed(state, topics)
-    logs = _logs(end_offsets_at(state, asked.end_offsets).to_pylist(), topics)
-    gone = _gone(state, topics)
+    logs = _logs(end_offsets_at(state, settings.end_offsets).to_pylist(), topics)
+    gone = _deleted_topics(state, topics)
     read = {
         topic
         for each in checkpoints
@@ -141,8 +141,8 @@ def _present(
             owners.get(group, {}),
             committed.get(group, {}),
             logs,
-            asked.initial_offsets or {},
-            asked.start_position,
+            settings.initial_offsets or {},
+            settings.start_position,
             gone,
             gap=gaps.offsets,
             membership_gap=gaps.membership,
@@ -165,7 +165,7 @@ def _topics(state: ReplayedWorkspace) -> dict[str, Row]:
     return found
 
 
-def _gone(state: ReplayedWorkspace, topics: Mapping[str, Row]) -> frozenset[str]:
+def _deleted_topics(state: ReplayedWorkspace, topics: Mapping[str, Row]) -> frozenset[str]:
     """Return the topics that were deleted and not made again."""
     rows = StoredTables(state.tables.workspace).read("topics", ["topic", "deleted_at"])
     deleted = rows.filter(pc.is_valid(rows["deleted_at"]))["topic"].to_pylist()

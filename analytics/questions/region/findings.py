@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analytics.questions.region.contributions import OF_REGIONS, CheckpointKey, Partition, shown
+from analytics.questions.region.contributions import (
+    OF_REGIONS,
+    CheckpointKey,
+    Partition,
+    partition_text,
+)
 from analytics.questions.region.drains import NONE, PARTIAL, Drain, left_out_reasons
 from analytics.questions.region.merge import Checkpoint
 from analytics.questions.region.seek_plan import CHECKPOINT, NO_TOPIC, Present, Seek
@@ -73,7 +78,7 @@ def of_checkpoint(checkpoint: Checkpoint, timeout_ms: int) -> Iterator[Finding]:
     for partition, offset in checkpoint.offsets.items():
         if offset.named:
             word = "offsets_differ" if offset.offset is None else "offsets_decided"
-            said = ", ".join(offset.said)
+            said = ", ".join(offset.offsets_in_words)
             said += f"; {offset.decided_by} had it" if offset.decided_by else ""
             yield Finding(key, word, said, partition=partition)
     yield from _repeats(checkpoint)
@@ -128,7 +133,7 @@ def of_plan(key: CheckpointKey, plan: Iterable[Seek], *, has_latest: bool) -> It
     for each in plan:
         at = f"the checkpoint has {each.offset}"
         if has_latest and each.basis != CHECKPOINT and each.owner is not None:
-            detail = f"{each.owner.member_id} has {shown(each.partition)}"
+            detail = f"{each.owner.member_id} has {partition_text(each.partition)}"
             yield Finding(key, "not_covered", detail, partition=each.partition)
         if each.log_is in _LOG_FINDINGS:
             ends = f"the log {each.log.start} to {each.log.end}"

@@ -47,13 +47,13 @@ class MergedOffset:
         if self.offset is not None:
             return None
         if self.named:
-            return f"operators name different offsets: {', '.join(self.said)}"
+            return f"operators name different offsets: {', '.join(self.offsets_in_words)}"
         if self.markers:
             return f"the checkpoint has {' and '.join(self.markers)} instead of an offset of it"
         return "the checkpoint has no offset of it: nothing of it had been read"
 
     @property
-    def said(self) -> list[str]:
+    def offsets_in_words(self) -> list[str]:
         """Who names which offset, in words."""
         return [f"{name}: {'none' if each is None else each}" for name, each in self.named]
 
@@ -195,10 +195,14 @@ def merged(
 
 
 def _merged(
-    key: CheckpointKey, made: Sequence[Contribution], timeout_ms: int, owners: Owners | None
+    key: CheckpointKey,
+    contributions: Sequence[Contribution],
+    timeout_ms: int,
+    owners: Owners | None,
 ) -> Checkpoint:
     in_order = sorted(
-        made, key=lambda each: (each.at is None, each.at or 0, each.contributors, each.offsets)
+        contributions,
+        key=lambda each: (each.at is None, each.at or 0, each.contributors, each.offsets),
     )
     named: dict[Partition, dict[str, set[int | None]]] = defaultdict(lambda: defaultdict(set))
     for each in in_order:
@@ -246,10 +250,10 @@ def _offset(
     return MergedOffset(None, operators, said)
 
 
-def _late(made: Sequence[Contribution], timeout_ms: int) -> Iterable[Contribution]:
+def _late(contributions: Sequence[Contribution], timeout_ms: int) -> Iterable[Contribution]:
     """Yield what came when the others had stopped waiting; each reset attempt waits anew."""
     first: dict[int | None, int] = {}
-    for each in made:
+    for each in contributions:
         if each.at is not None:
             begun = first.setdefault(each.reset_attempt, each.at)
             if each.at - begun > timeout_ms:

@@ -48,7 +48,7 @@ class RegionSettings:
     end_offsets: str | None = None
 
 
-def region(state: ReplayedWorkspace, asked: RegionSettings) -> Answer:
+def region(state: ReplayedWorkspace, settings: RegionSettings) -> Answer:
     """Return which checkpoints are complete, and hold them against what their groups committed.
 
     Of the groups of a workspace only those are looked at that checkpoints are of.
@@ -57,19 +57,19 @@ def region(state: ReplayedWorkspace, asked: RegionSettings) -> Answer:
         InputUnreadableError: The file is not what it has to be.
         WorkspaceError: A table cannot be read.
     """
-    rules = region_rules(state.settings.given.thresholds("region"))
+    rules = region_rules(state.settings.from_file.thresholds("region"))
     selection = Selection(
-        groups=tuple(groups_of(asked.contributions)), topics=state.tables.selection.topics
+        groups=tuple(groups_of(settings.contributions)), topics=state.tables.selection.topics
     )
     state = replace(state, tables=StoredTables(state.tables.workspace, selection))
     groups = select_groups(state)
-    checkpoints = checkpoints_of(asked.contributions, rules)
+    checkpoints = checkpoints_of(settings.contributions, rules)
     owners = owners_then(state, checkpoints)
-    checkpoints = checkpoints_of(asked.contributions, rules, owners)
-    dumped = dumped_groups(state, checkpoints, asked)
+    checkpoints = checkpoints_of(settings.contributions, rules, owners)
+    dumped = dumped_groups(state, checkpoints, settings)
     without_group = tuple(
         f"{each} names no group: give --checkpoint-group GROUP"
-        for each in places_without_group(asked.contributions)
+        for each in places_without_group(settings.contributions)
     )
     return _answer(evaluate_regions(checkpoints, dumped, rules), rules, groups, without_group)
 

@@ -51,7 +51,7 @@ def tables_of(judgement: Judgement) -> dict[str, pa.Table]:
     return {name: table_of(name, each) for name, each in rows.items()}
 
 
-def _told(missing: str | None) -> Row:
+def _completeness(missing: str | None) -> Row:
     return {"complete": missing is None, "missing": missing}
 
 
@@ -78,7 +78,7 @@ def _checkpoint(each: Checkpoint, drains: Sequence[Drain] | None, findings: list
         "drain": _drained(drains),
         "drain_span_ms": max(times) - min(times) if times else None,
         "findings": findings,
-        **_told(each.missing),
+        **_completeness(each.missing),
     }
 
 
@@ -102,9 +102,9 @@ def _offsets(checkpoint: Checkpoint) -> list[Row]:
             "partition": number,
             "checkpoint_offset": each.offset,
             "operators": list(each.operators),
-            "named": each.said,
+            "named": each.offsets_in_words,
             "decided_by": each.decided_by,
-            **_told(each.missing),
+            **_completeness(each.missing),
         }
         for (topic, number), each in checkpoint.offsets.items()
     ]
@@ -129,7 +129,7 @@ def _drain(each: Drain) -> Row:
         "record_offset": None if first is None else first.record_offset,
         "drain_started_at": begun,
         "drain_ms": each.drain_ms,
-        **_told(each.missing),
+        **_completeness(each.missing),
     }
 
 
@@ -155,7 +155,7 @@ def _seek(each: Seek, region: Region) -> Row:
         "log_start_offset": each.log.start,
         "log_end_offset": each.log.end,
         "log_is": each.log_is,
-        **_told(each.missing),
+        **_completeness(each.missing),
     }
 
 
@@ -187,7 +187,7 @@ def _operator(name: str, region: Region) -> Row:
         "max_drain_ms": max(spent, default=None),
         "member_id": None if who is None else who.member_id,
         "client_id": None if who is None else who.client_id,
-        **_told(_unknown(region)),
+        **_completeness(_unknown(region)),
     }
 
 

@@ -67,7 +67,7 @@ class Present:
         logs: Of the partitions.
         initial: Initial offsets that were given.
         start_position: Where reading starts without one; None where not given.
-        gone: Topics that were deleted, and of which none of the name is there.
+        deleted_topics: Topics that were deleted, and of which none of the name is there.
         matched: Which member is which operator.
         gap: Why its offsets cannot be told.
         left_out: By topic, why no offset of it is there.
@@ -79,7 +79,7 @@ class Present:
     logs: Mapping[Partition, Log] = field(default_factory=dict)
     initial: Mapping[Partition, int] = field(default_factory=dict)
     start_position: str | None = None
-    gone: Collection[str] = ()
+    deleted_topics: Collection[str] = ()
     matched: Matched = field(default_factory=Matched)
     gap: str | None = None
     membership_gap: str | None = None
@@ -158,7 +158,7 @@ def _seek(partition: Partition, latest: Checkpoint | None, present: Present) -> 
     log = present.logs.get(partition, Log())
     offset, basis, missing = _offset(said, partition, present, log)
     made_at = latest.made_at if latest is not None and said is not None else None
-    is_gone = partition[0] in present.gone
+    is_gone = partition[0] in present.deleted_topics
     log_is = NO_TOPIC if is_gone else _log_is(offset, log, made_at)
     owner = present.owners.get(partition)
     operator = None if owner is None else present.matched.operators.get(owner.member_id)
@@ -177,20 +177,20 @@ def _seek(partition: Partition, latest: Checkpoint | None, present: Present) -> 
     )
 
 
-def _contributor(said: MergedOffset | None) -> str | None:
-    if said is None or said.offset is None:
+def _contributor(merged: MergedOffset | None) -> str | None:
+    if merged is None or merged.offset is None:
         return None
-    return said.decided_by or (said.operators[0] if len(said.operators) == 1 else None)
+    return merged.decided_by or (merged.operators[0] if len(merged.operators) == 1 else None)
 
 
 def _offset(
-    said: MergedOffset | None, partition: Partition, present: Present, log: Log
+    merged: MergedOffset | None, partition: Partition, present: Present, log: Log
 ) -> tuple[int | None, str, str | None]:
     """Return the offset sought, what says so, and why it is not known."""
-    if said is not None and said.named and said.offset is None:
-        return None, UNKNOWN, said.missing
-    if said is not None and said.offset is not None:
-        return said.offset, CHECKPOINT, None
+    if merged is not None and merged.named and merged.offset is None:
+        return None, UNKNOWN, merged.missing
+    if merged is not None and merged.offset is not None:
+        return merged.offset, CHECKPOINT, None
     if partition in present.initial:
         return present.initial[partition], INITIAL, None
     uncovered = "no complete checkpoint covers it"

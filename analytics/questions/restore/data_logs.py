@@ -55,11 +55,11 @@ class DataLog:
 Logs = Mapping[tuple[str, int], DataLog]
 
 
-def data_limits(wanted: pa.Table, then: Logs, now: Logs) -> pa.Table:
+def data_limits(epochs: pa.Table, then: Logs, now: Logs) -> pa.Table:
     """Return what the logs allow, for each partition and committed leader epoch.
 
     Args:
-        wanted: `topic`, `partition`, `epoch` (-1: none was committed), in any number of rows.
+        epochs: `topic`, `partition`, `epoch` (-1: none was committed), in any number of rows.
         then: The logs as the line of the past has them.
         now: The logs as they are at present.
 
@@ -68,7 +68,7 @@ def data_limits(wanted: pa.Table, then: Logs, now: Logs) -> pa.Table:
         to which the present log surely is the one that was read, null where nothing shows it;
         `same_by` the words for it.
     """
-    distinct = wanted.select([*KEY, "epoch"]).group_by([*KEY, "epoch"]).aggregate([])
+    distinct = epochs.select([*KEY, "epoch"]).group_by([*KEY, "epoch"]).aggregate([])
     rows = [_limit(each, then, now) for each in distinct.to_pylist()]
     return pa.Table.from_pylist(rows, schema=LIMITS)
 

@@ -61,7 +61,7 @@ class RestoreSettings:
     include_live: bool = False
 
 
-def restore(state: ReplayedWorkspace, asked: RestoreSettings) -> Answer:
+def restore(state: ReplayedWorkspace, settings: RestoreSettings) -> Answer:
     """Return what becomes of each committed offset of the past, and of each group.
 
     Raises:
@@ -69,12 +69,12 @@ def restore(state: ReplayedWorkspace, asked: RestoreSettings) -> Answer:
         InputUnreadableError: `end_offsets` is not what it has to be.
         WorkspaceError: A table cannot be read.
     """
-    if asked.against is None:
+    if settings.against is None:
         raise SettingRefusedError("nothing to restore: `against` has to be the present state")
-    past, present = state, asked.against
+    past, present = state, settings.against
     old, new = (each.tables.read("groups", GROUPS) for each in (past, present))
     unknown = incomplete_groups(present, new, old)
-    plan = _plan(past, present, asked, (old, new), unknown)
+    plan = _plan(past, present, settings, (old, new), unknown)
     reasons = pc.list_flatten(pc.split_pattern(plan["reason"].drop_null(), "; "))
     return Answer(
         {OFFSETS: plan, OF_GROUPS: _groups(plan, old, new, unknown)},
@@ -86,7 +86,7 @@ def restore(state: ReplayedWorkspace, asked: RestoreSettings) -> Answer:
 def _plan(
     past: ReplayedWorkspace,
     present: ReplayedWorkspace,
-    asked: RestoreSettings,
+    settings: RestoreSettings,
     groups: tuple[pa.Table, pa.Table],
     unknown: Mapping[str, str],
 ) -> pa.Table:
@@ -99,7 +99,7 @@ def _plan(
     now = restore_state(
         present,
         _as_table(unknown),
-        present_logs(present, asked.end_offsets),
+        present_logs(present, settings.end_offsets),
         topics_left_out(present.manifest, topics),
     )
     plan = restore_plan(
@@ -107,7 +107,7 @@ def _plan(
         now,
         unfit_groups(old, new, present.release),
         unclean_elections(present),
-        include_live=asked.include_live,
+        include_live=settings.include_live,
     )
     shares = share_plan(*(each.tables.read("share_partitions", SHARES) for each in (past, present)))
     rows = pa.concat_tables([plan.select(PLAN), shares.select(PLAN)], promote_options="permissive")

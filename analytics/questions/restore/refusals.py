@@ -39,12 +39,12 @@ class Refusal:
 
     Attributes:
         word: What programs read.
-        holds: By row, whether it applies (boolean; null is false).
+        applies: By row, whether it applies (boolean; null is false).
         words: By row, the sentence.
     """
 
     word: str
-    holds: pa.ChunkedArray
+    applies: pa.ChunkedArray
     words: pa.ChunkedArray
 
 
@@ -59,7 +59,7 @@ def with_reasons(rows: pa.Table, refusals: list[Refusal]) -> pa.Table:
     null = pa.scalar(None, pa.string())
     words, details = [], []
     for each in refusals:
-        holds = pc.fill_null(each.holds, fill_value=False)
+        holds = pc.fill_null(each.applies, fill_value=False)
         words.append(pc.if_else(holds, each.word, null))
         details.append(pc.if_else(holds, pc.fill_null(each.words, each.word), null))
     for name, parts in (("reason", words), ("detail", details)):

@@ -33,7 +33,7 @@ def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Ta
         selected: The share groups that are asked about.
         backlog: The table `share_backlog`.
     """
-    tables, groups = state.tables, selected.found
+    tables, groups = state.tables, selected.rows
     everyone = tables.read("groups", ["group_id", "group_type"])
     types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
     said = limit_settings(tables.read("configs"), state.settings)
@@ -74,7 +74,7 @@ def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
     """
     names = share_limits().keys()
     brokers: dict[str, str] = {}
-    for values in (settings.given.values, *(each.values for each in settings.brokers)):
+    for values in (settings.from_file.values, *(each.values for each in settings.brokers)):
         brokers = {**{name: text for name, text in values.items() if name in names}, **brokers}
     own = {each.of_group for each in share_limits().values()} | {group_type_setting()[0]}
     groups: dict[str, dict[str, LimitValue]] = {}
@@ -83,7 +83,7 @@ def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
         if row["resource_type"] == "group" and row["name"] in own and row["value"] is not None:
             found = groups.setdefault(row["resource"], {})
             found[row["name"]] = LimitValue(row["value"], DYNAMIC)
-    for group, values in settings.given.groups.items():
+    for group, values in settings.from_file.groups.items():
         given = {name: LimitValue(text, BROKER_CONFIG) for name, text in values.items()}
         groups.setdefault(group, {}).update(
             {name: value for name, value in given.items() if name in own}

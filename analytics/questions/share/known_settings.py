@@ -62,7 +62,7 @@ def settings_found(release: str, configs: pa.Table, settings: Settings) -> Found
     Raises:
         InputNotRecognizedError: A setting is no whole number.
     """
-    names, brokers, given = share_settings(), settings.brokers, settings.given
+    names, brokers, given = share_settings(), settings.brokers, settings.from_file
     otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
     otherwise[ISOLATION] = Setting(default_isolation_level(), ASSUMED)
     otherwise[OFFSET_RESET] = Setting(default_offset_reset(), ASSUMED)

@@ -84,7 +84,7 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
         InputUnreadableError: A file or a setting is not what it has to be.
         WorkspaceError: A table cannot be read.
     """
-    rules = share_rules(state.settings.given.thresholds("share"))
+    rules = share_rules(state.settings.from_file.thresholds("share"))
     selected = select_groups(state, "share", with_offsets=False)
     settings = settings_found(state.release, state.tables.read("configs"), state.settings)
     gaps = gaps_of_state(state)
@@ -122,7 +122,7 @@ def _made(
     """Return the tables by name."""
     tables, as_of = state.tables, instant_of(state)
     groups = pa.chunked_array(
-        [*selected.found["group_id"].chunks, *shares["group_id"].chunks], pa.string()
+        [*selected.rows["group_id"].chunks, *shares["group_id"].chunks], pa.string()
     ).unique()
     shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
     shares = with_possible_claims(shares, state)
@@ -132,7 +132,7 @@ def _made(
         ShareTables(
             shares,
             tables.read("share_batches"),
-            selected.found,
+            selected.rows,
             tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
             records.phases,
             records.transactions,
@@ -198,7 +198,7 @@ def _limitations(
     if not gaps or state.tables.selection.topics:
         return found
     # What the group records do not name (4.0 names nothing) may have been in what is missing.
-    without = set(groups.found["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
+    without = set(groups.rows["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
     listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
     return [*found, *(f"{group}: it may have share state: {listed}" for group in sorted(without))]
 

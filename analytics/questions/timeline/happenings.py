@@ -167,14 +167,14 @@ def _names_another_id(history: OffsetHistory) -> pa.ChunkedArray:
     return pc.and_(goes_on, pc.not_equal(ids, before))
 
 
-def _row(place: Place, change: Row, verdict: str, **said: object) -> Verdict:
+def _row(place: Place, change: Row, verdict: str, **columns: object) -> Verdict:
     return verdict_row(
         place,
         verdict,
         at=change["effective_timestamp"],
         was=change["previous_offset"],
         record=record_of(change, change["effective_offset"]),
-        **{"confidence": change["confidence"], **said},
+        **{"confidence": change["confidence"], **columns},
     )
 
 

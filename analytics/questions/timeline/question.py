@@ -32,7 +32,7 @@ from analytics.questions.timeline.lost_commits import (
 from analytics.questions.timeline.out_of_reach import looked_for_elsewhere, offsets_out_of_reach
 from analytics.questions.timeline.share_losses import share_losses
 from analytics.questions.timeline.topic_lives import METADATA_LOG, TopicLives
-from analytics.questions.timeline.verdicts import Known, in_order, verdicts
+from analytics.questions.timeline.verdicts import VerdictEvidence, in_order, verdicts
 from analytics.questions.timeline.words import (
     CANNOT_TELL,
     HIGH,
@@ -79,7 +79,7 @@ class TimelineSettings:
     end_offsets: str | None = None
 
 
-def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
+def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     """Return what happened to offsets, the worst first, and the events of the time asked about.
 
     Its figure is `NOT_WHOLE`.
@@ -91,11 +91,11 @@ def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
         WorkspaceError: A table cannot be read.
     """
     since, until = (
-        resolved_time(each, state.manifest) for each in (asked.time_from, asked.time_to)
+        resolved_time(each, state.manifest) for each in (settings.time_from, settings.time_to)
     )
     warnings = _check_window(state, since, until)
     events = _in_time(state.tables.read("group_events"), since, until)
-    known = _known(state, asked.end_offsets, until)
+    known = _verdict_evidence(state, settings.end_offsets, until)
     rows = _verdicts(state, known)
     groups = _with_unjudged(select_groups(state), known)
     # One that was deleted, or lost, has a timeline nevertheless.
@@ -112,7 +112,7 @@ def timeline(state: ReplayedWorkspace, asked: TimelineSettings) -> Answer:
         summary={"compacted": compacted},
         figures={NOT_WHOLE: compacted_sentence(compacted)},
         # Events are of the replay; verdicts of an earlier time are not those of its instant.
-        kept={} if until is not None else {"offset_verdicts": happened},
+        stored_tables={} if until is not None else {"offset_verdicts": happened},
         rows_cannot_tell=any(row["verdict"] == CANNOT_TELL for row in rows),
     )
 
@@ -125,24 +125,24 @@ def _in_time(events: pa.Table, since: datetime | None, until: datetime | None) -
     return events
 
 
-def _verdicts(state: ReplayedWorkspace, known: Known) -> list[Verdict]:
-    rows = verdicts(known)
+def _verdicts(state: ReplayedWorkspace, evidence: VerdictEvidence) -> list[Verdict]:
+    rows = verdicts(evidence)
     placed = {row["group_id"] for row in rows if row["topic"] is not None}
-    lost = _lost_groups(state, placed, known.until)
-    return in_order([*rows, *lost, *share_losses(state, known.until)])
+    lost = _lost_groups(state, placed, evidence.until)
+    return in_order([*rows, *lost, *share_losses(state, evidence.until)])
 
 
-def _with_unjudged(asked: GroupSelection, known: Known) -> GroupSelection:
+def _with_unjudged(groups: GroupSelection, evidence: VerdictEvidence) -> GroupSelection:
     """Say of a pattern that matches nothing that what it would match may have been lost."""
-    unjudged = [each for home in known.unjudged if (each := known.unjudged_election(home))]
-    patterns = [each for each in asked.missing if not is_name(each)]
+    unjudged = [each for home in evidence.unjudged if (each := evidence.unjudged_election(home))]
+    patterns = [each for each in groups.missing if not is_name(each)]
     if not unjudged or not patterns:
-        return asked
+        return groups
     return replace(
-        asked,
-        missing=tuple(each for each in asked.missing if is_name(each)),
+        groups,
+        missing=tuple(each for each in groups.missing if is_name(each)),
         cannot_tell=(
-            *asked.cannot_tell,
+            *groups.cannot_tell,
             *(f"whether a group matches {each!r}: {unjudged[0].reason}" for each in patterns),
         ),
     )
@@ -174,7 +174,9 @@ def _check_window(
     return (sentence,)
 
 
-def _known(state: ReplayedWorkspace, end_offsets: str | None, until: datetime | None) -> Known:
+def _verdict_evidence(
+    state: ReplayedWorkspace, end_offsets: str | None, until: datetime | None
+) -> VerdictEvidence:
     """Read what verdicts are made of."""
     tables = state.tables
     frames = {} if until is None else frames_until(state, until)
@@ -201,11 +203,11 @@ def _known(state: ReplayedWorkspace, end_offsets: str | None, until: datetime | 
         number: Unjudged(None, each.why(CONSUMER_OFFSETS, number))
         for number, each in disputed(frames, CONSUMER_OFFSETS).items()
     }
-    return Known(
+    return VerdictEvidence(
         history=history,
         committed=committed,
         pending=pending,
-        given=[place_of(row) for row in given.to_pylist()],
+        assigned=[place_of(row) for row in given.to_pylist()],
         groups=homes,
         gaps={each: why for each in homes if (why := _gap(state, completeness, each, until))},
         lines=lost_lines(state, evidence),
@@ -296,7 +298,7 @@ def _topics(state: ReplayedWorkspace, until: datetime | None) -> TopicLives:
 
 
 def _lost_groups(
-    state: ReplayedWorkspace, placed: set[str], until: datetime | None
+    state: ReplayedWorkspace, groups_with_verdict: set[str], until: datetime | None
 ) -> list[Verdict]:
     """Return a verdict for each group that only a lost line has, and that committed nothing there.
 
@@ -312,7 +314,7 @@ def _lost_groups(
             continue
         is_exact = each["election_shown_by"] == METADATA_LOG
         for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
-            if group not in placed:
+            if group not in groups_with_verdict:
                 dump = f"the dump with --prefer-copy {each['copy']}"
                 rows[group] = verdict_row(
                     (group, None, None),

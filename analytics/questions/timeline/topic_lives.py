@@ -99,8 +99,8 @@ class TopicLives:
         return untold
 
 
-def _by_id(commit: Row, told: list[Row], there: list[Row]) -> Finding | None:
-    own = [row for row in told if row["topic_id"] == commit["topic_id"]]
+def _by_id(commit: Row, lives: list[Row], there: list[Row]) -> Finding | None:
+    own = [row for row in lives if row["topic_id"] == commit["topic_id"]]
     if any(row["deleted_at"] is None for row in own):
         return None
     if own and not there:
@@ -114,14 +114,14 @@ def _by_id(commit: Row, told: list[Row], there: list[Row]) -> Finding | None:
     return None
 
 
-def _by_time(commit: Row, told: list[Row]) -> Finding | None:
+def _by_time(commit: Row, lives: list[Row]) -> Finding | None:
     """Judge a commit that names no id, by the life of the topic that ended since."""
     at = commit["commit_timestamp"]
-    ended = [row for row in told if _is_after(row["deleted_at"], at)]
+    ended = [row for row in lives if _is_after(row["deleted_at"], at)]
     begun = [row for row in ended if not _is_after(row["created_at"], at)]
     if not begun:
         return None
-    for row in told:
+    for row in lives:
         if row["deleted_at"] is None:
             reason = f"it was deleted, and is {row['topic_id']}; the commit names no id"
             return _recreated(row["created_at"], MEDIUM, reason)

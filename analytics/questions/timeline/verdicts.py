@@ -36,14 +36,14 @@ _KEY: Final = table("offset_verdicts").key
 
 
 @dataclass(frozen=True)
-class Known:
+class VerdictEvidence:
     """What verdicts are made of, all of it up to one instant.
 
     Attributes:
         history: Changes of offsets of the groups asked about.
         committed: Rows of `committed_offsets`: what is in force at the instant.
         pending: Rows of `pending_offsets`.
-        given: Partitions that members own or shall own.
+        assigned: Partitions that members own or shall own.
         groups: The groups asked about, and their partition of the offsets topic.
         gaps: Why the history of a group has gaps, where it has.
         lines: Lines of the offsets topic that did not survive.
@@ -60,7 +60,7 @@ class Known:
     history: OffsetHistory
     committed: Sequence[Row] = ()
     pending: Sequence[Row] = ()
-    given: Collection[Place] = ()
+    assigned: Collection[Place] = ()
     groups: Mapping[str, int] = field(default_factory=dict)
     gaps: Mapping[str, str] = field(default_factory=dict)
     lines: Sequence[LostLine] = ()
@@ -118,60 +118,60 @@ class Known:
         return None if found is None or _is_later(found.at, self.until) else found
 
 
-def verdicts(known: Known) -> list[Verdict]:
+def verdicts(evidence: VerdictEvidence) -> list[Verdict]:
     """Return a verdict for everything that happened to each offset, the worst first.
 
     An offset to which nothing happened has one verdict: no loss found since a time, or never
     committed. Where a part of its history cannot be judged, that is a verdict too.
     """
     found = [
-        *known.out_of_reach,
-        *happenings(known.history),
-        *election_losses(known.lines, known.history, known.uncompacted_from),
-        *_in_force(known),
-        *_without_group(known),
+        *evidence.out_of_reach,
+        *happenings(evidence.history),
+        *election_losses(evidence.lines, evidence.history, evidence.uncompacted_from),
+        *_in_force(evidence),
+        *_without_group(evidence),
     ]
-    found = [each for each in found if not _is_later(each["at"], known.until)]
-    found = _with_compacted(known, found)
+    found = [each for each in found if not _is_later(each["at"], evidence.until)]
+    found = _with_compacted(evidence, found)
     befallen = {place_of(each) for each in found}
-    found += _not_told(known, {place_of(each) for each in found})
-    found += [_pending(each) for each in known.pending]
-    found += _no_losses(known, befallen)
-    found += _never_committed(known, {place_of(each) for each in found})
-    found += _not_told_of_groups(known)
+    found += _not_told(evidence, {place_of(each) for each in found})
+    found += [_pending(each) for each in evidence.pending]
+    found += _no_losses(evidence, befallen)
+    found += _never_committed(evidence, {place_of(each) for each in found})
+    found += _not_told_of_groups(evidence)
     return in_order(found)
 
 
-def _with_compacted(known: Known, found: Sequence[Verdict]) -> list[Verdict]:
+def _with_compacted(evidence: VerdictEvidence, rows: Sequence[Verdict]) -> list[Verdict]:
     """Say with the first that happened to an offset that compaction may have taken what was before.
 
     Where nothing happened the verdict itself says since when.
     """
     first: dict[Place, Verdict] = {}
-    for each in sorted(found, key=lambda each: each["at"].timestamp() if each["at"] else 0):
+    for each in sorted(rows, key=lambda each: each["at"].timestamp() if each["at"] else 0):
         first.setdefault(place_of(each), each)
     told = []
-    for each in found:
-        start = known.uncompacted_from.get(known.groups.get(each["group_id"], -1), 0)
+    for each in rows:
+        start = evidence.uncompacted_from.get(evidence.groups.get(each["group_id"], -1), 0)
         if start and each["reason"] is None and first[place_of(each)] is each:
-            home = known.groups[each["group_id"]]
-            told.append({**each, "reason": known.not_whole_before(start, home)})
+            home = evidence.groups[each["group_id"]]
+            told.append({**each, "reason": evidence.not_whole_before(start, home)})
         else:
             told.append(each)
     return told
 
 
-def in_order(found: Iterable[Verdict]) -> list[Verdict]:
+def in_order(rows: Iterable[Verdict]) -> list[Verdict]:
     """Return verdicts, the worst first.
 
     What cannot be told of one thing for several reasons is one verdict, which has them all.
     """
-    return sorted(_with_all_reasons(found), key=_order)
+    return sorted(_with_all_reasons(rows), key=_order)
 
 
-def _with_all_reasons(found: Iterable[Verdict]) -> list[Verdict]:
+def _with_all_reasons(rows: Iterable[Verdict]) -> list[Verdict]:
     several: dict[tuple[object, ...], list[Verdict]] = {}
-    for each in found:
+    for each in rows:
         several.setdefault(tuple(each[name] for name in _KEY), []).append(each)
     told: list[Verdict] = []
     for same in several.values():
@@ -190,35 +190,35 @@ def _order(row: Verdict) -> tuple[object, ...]:
     return word, row["group_id"], cost, row["topic"] or "", number, at
 
 
-def _in_force(known: Known) -> Iterator[Verdict]:
+def _in_force(evidence: VerdictEvidence) -> Iterator[Verdict]:
     """Yield what became of the records that offsets in force point at."""
-    for row in known.committed:
+    for row in evidence.committed:
         if row.get("complete") is False:
             continue
         place, offset = place_of(row), row["committed_offset"]
-        topic = known.topics.since(row) or {}
+        topic = evidence.topics.since(row) or {}
         if "verdict" in topic:
             yield verdict_row(place, **{"was": offset, "reason": None, **topic})
             continue
-        start = known.log_starts.get((row["topic"], row["partition"]))
+        start = evidence.log_starts.get((row["topic"], row["partition"]))
         if start is not None and offset is not None and offset < start:
             yield verdict_row(
                 place,
                 BELOW_LOG_START,
                 was=offset,
                 cost=offset - start,
-                reason=_below(start, known.history.highest_of(place, row["topic_id"])),
+                reason=_below(start, evidence.history.highest_of(place, row["topic_id"])),
             )
 
 
-def _without_group(known: Known) -> Iterator[Verdict]:
+def _without_group(evidence: VerdictEvidence) -> Iterator[Verdict]:
     """Yield commits of transactions that outlived their group (since 4.0).
 
     No tombstone of a group takes what is pending. Its marker puts the offset in force, and makes no
     group: a fetch finds none, until a member or a commit makes it again (KAFKA-19163, -19164).
     """
-    told = {place_of(row) for row in known.committed}
-    for row in known.history.last_in_force():
+    told = {place_of(row) for row in evidence.committed}
+    for row in evidence.history.last_in_force():
         if place_of(row) not in told and row["event"] == TRANSACTION_COMMIT:
             offset = row["committed_offset"]
             yield verdict_row(
@@ -240,64 +240,64 @@ def _below(start: int, highest: int | None) -> str:
     return f"{reason}; {highest} had been committed before, so nothing unread was deleted"
 
 
-def _not_told(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
+def _not_told(evidence: VerdictEvidence, befallen: set[Place]) -> Iterator[Verdict]:
     """Yield what cannot be told of an offset that has a history."""
-    homes = {place_of(row): row["coordinator_partition"] for row in known.committed}
-    for place in dict.fromkeys([*known.history.places, *befallen]):
-        if place in known.incomplete:
-            row = known.incomplete[place]
+    homes = {place_of(row): row["coordinator_partition"] for row in evidence.committed}
+    for place in dict.fromkeys([*evidence.history.places, *befallen]):
+        if place in evidence.incomplete:
+            row = evidence.incomplete[place]
             yield verdict_row(
                 place, CANNOT_TELL, at=row["effective_timestamp"], reason=row["missing"]
             )
-        home = homes.get(place, known.groups.get(place[0]))
-        unjudged = None if home is None else known.unjudged_election(home)
+        home = homes.get(place, evidence.groups.get(place[0]))
+        unjudged = None if home is None else evidence.unjudged_election(home)
         if unjudged is not None:
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
-    for row in known.committed:
+    for row in evidence.committed:
         if row.get("complete") is False:
             yield verdict_row(place_of(row), CANNOT_TELL, reason=row["missing"])
 
 
-def _not_told_of_groups(known: Known) -> Iterator[Verdict]:
+def _not_told_of_groups(evidence: VerdictEvidence) -> Iterator[Verdict]:
     """Yield why offsets of a group may have been lost of which nothing is left."""
-    for group, home in known.groups.items():
+    for group, home in evidence.groups.items():
         place = group, None, None
-        if unjudged := known.unjudged_election(home):
+        if unjudged := evidence.unjudged_election(home):
             yield verdict_row(place, CANNOT_TELL, at=unjudged.at, reason=unjudged.reason)
-        if group in known.gaps:
-            yield verdict_row(place, CANNOT_TELL, reason=known.gaps[group])
+        if group in evidence.gaps:
+            yield verdict_row(place, CANNOT_TELL, reason=evidence.gaps[group])
 
 
-def _no_losses(known: Known, befallen: set[Place]) -> Iterator[Verdict]:
+def _no_losses(evidence: VerdictEvidence, befallen: set[Place]) -> Iterator[Verdict]:
     """Yield since when nothing befell an offset, where nothing did."""
-    for row in known.committed:
+    for row in evidence.committed:
         place = place_of(row)
         if place in befallen or row.get("complete") is False:
             continue
-        unjudged = known.unjudged_election(row["coordinator_partition"])
-        times = [_whole_since(known, place, row), *([unjudged.at] if unjudged else [])]
+        unjudged = evidence.unjudged_election(row["coordinator_partition"])
+        times = [_whole_since(evidence, place, row), *([unjudged.at] if unjudged else [])]
         if any(each is None for each in times):
             continue
         since = max(each for each in times if each is not None)
-        topic = known.topics.since(row) or {}
-        untold = topic.get("reason") or known.topics.not_known(row["topic"])
-        said = [each for each in (known.passed_over(place), untold) if each is not None]
+        topic = evidence.topics.since(row) or {}
+        untold = topic.get("reason") or evidence.topics.not_known(row["topic"])
+        said = [each for each in (evidence.passed_over(place), untold) if each is not None]
         yield verdict_row(
             place, f"{NO_LOSS_SINCE} {_iso(since)}", at=since, reason="; ".join(said) or None
         )
 
 
-def _whole_since(known: Known, place: Place, row: Row) -> datetime | None:
+def _whole_since(evidence: VerdictEvidence, place: Place, row: Row) -> datetime | None:
     """Return the time of the first change from which on a history has no gap.
 
     Compaction leaves the last record of each key: from that on nothing is missing. What it left
     behind where nothing was compacted has all changes.
     """
-    if place in known.incomplete:
-        since: datetime | None = known.incomplete[place]["effective_timestamp"]
+    if place in evidence.incomplete:
+        since: datetime | None = evidence.incomplete[place]["effective_timestamp"]
         return since
-    start = known.uncompacted_from.get(row["coordinator_partition"], 0)
-    return known.history.last_time_before(place, start) or row["commit_timestamp"]
+    start = evidence.uncompacted_from.get(row["coordinator_partition"], 0)
+    return evidence.history.last_time_before(place, start) or row["commit_timestamp"]
 
 
 def _pending(row: Row) -> Verdict:
@@ -312,14 +312,14 @@ def _pending(row: Row) -> Verdict:
     )
 
 
-def _never_committed(known: Known, told: set[Place]) -> Iterator[Verdict]:
-    for place in sorted(set(known.given) - told - known.history.places.keys()):
-        home = known.groups.get(place[0])
-        reason, at = known.gaps.get(place[0]), None
-        if reason is None and home is not None and known.uncompacted_from.get(home):
-            compacted = known.not_whole_before(known.uncompacted_from[home], home)
+def _never_committed(evidence: VerdictEvidence, judged: set[Place]) -> Iterator[Verdict]:
+    for place in sorted(set(evidence.assigned) - judged - evidence.history.places.keys()):
+        home = evidence.groups.get(place[0])
+        reason, at = evidence.gaps.get(place[0]), None
+        if reason is None and home is not None and evidence.uncompacted_from.get(home):
+            compacted = evidence.not_whole_before(evidence.uncompacted_from[home], home)
             reason = f"{compacted}, perhaps with a commit and its tombstone"
-        elif reason is None and home is not None and (unjudged := known.unjudged_election(home)):
+        elif reason is None and home is not None and (unjudged := evidence.unjudged_election(home)):
             reason, at = unjudged.reason, unjudged.at
         word = NEVER_COMMITTED if reason is None else CANNOT_TELL
         yield verdict_row(place, word, at=at, reason=reason)

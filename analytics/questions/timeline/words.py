@@ -75,9 +75,9 @@ def record_of(row: Row, offset: int | None = None) -> str:
     return f"__consumer_offsets-{row['coordinator_partition']}@{at}"
 
 
-def verdict_row(place: Place | GroupPlace, verdict: str, **said: Any) -> Verdict:  # noqa: ANN401 - columns
+def verdict_row(place: Place | GroupPlace, verdict: str, **columns: Any) -> Verdict:  # noqa: ANN401 - columns
     """Return a row with all `COLUMNS`; what is not said is null."""
-    row = dict.fromkeys(COLUMNS) | dict(zip(PLACE, place, strict=True)) | said
+    row = dict.fromkeys(COLUMNS) | dict(zip(PLACE, place, strict=True)) | columns
     return row | {"verdict": verdict}
 
 

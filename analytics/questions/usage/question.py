@@ -100,7 +100,7 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
             PLACED: found.placed,
             DISKS: disks,
         },
-        kept=tables,
+        stored_tables=tables,
     )
 
 
@@ -132,7 +132,7 @@ def _expiration(state: ReplayedWorkspace) -> pa.Table | None:
 
 
 def _settings(state: ReplayedWorkspace) -> LogSettings:
-    given = state.settings.given
+    given = state.settings.from_file
     return LogSettings.of(
         usage_rules(given.thresholds("usage")),
         state.tables.read("configs").to_pylist(),

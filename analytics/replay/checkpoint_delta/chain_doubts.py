@@ -74,7 +74,7 @@ def unseen(log: ChainLog) -> str | None:
 
 
 def _break_reason(chains: Chains, offsets: NDArray[np.int64], broken: int, newest: int) -> str:
-    word = REASONS[chains.told[broken, REASON]]
+    word = REASONS[chains.judgements[broken, REASON]]
     why = broken_chain_words()[str(word)]
     said = f"the chain ends at offset {offsets[broken]}: {why[0].lower()}{why[1:].rstrip('.')}"
     if newest < 0:
@@ -82,9 +82,9 @@ def _break_reason(chains: Chains, offsets: NDArray[np.int64], broken: int, newes
     return f"{said} (told is the state after offset {offsets[newest]})"
 
 
-def _lost_reasons(log: ChainLog, seen: int) -> list[str]:
+def _lost_reasons(log: ChainLog, last_offset: int) -> list[str]:
     """Return what is lost of a log behind an offset."""
-    lost = [each for each in log.lost if each.end_offset - 1 > seen]
+    lost = [each for each in log.lost if each.end_offset - 1 > last_offset]
     said = [f"{each.why} ({_where(each)})" for each in lost[:_MOST_NAMED]]
     more = len(lost) - len(said)
     return [*said, f"and {more} more"] if more else said

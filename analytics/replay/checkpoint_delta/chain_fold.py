@@ -47,7 +47,7 @@ class Chains:
         logs: The logs they are of.
         records: The columns of `RECORDS`, by log, group and offset.
         key: For each record, the number of its share partition.
-        told: For each record the columns `REASON`, `START_AFTER`, `END_AFTER` of the loop.
+        judgements: For each record the columns `REASON`, `START_AFTER`, `END_AFTER` of the loop.
         key_log: For each share partition, the number of its log.
         key_group: Likewise its group.
         keys: Likewise the columns from `HEAD` to `OTHERS` of the loop.
@@ -58,7 +58,7 @@ class Chains:
     logs: Sequence[ChainLog]
     records: pa.Table
     key: Numbers
-    told: Numbers
+    judgements: Numbers
     key_log: Numbers
     key_group: pa.Array
     keys: Numbers

@@ -200,7 +200,7 @@ def apply_ranges(  # noqa: PLR0913, PLR0917 - what a state is made of
     apply_ranges,
 )
 def follow_chains(
-    records: Numbers, bounds: Rows, ranges: Rows, told: Rows, keys: Rows, held: Rows
+    records: Numbers, bounds: Rows, ranges: Rows, judgements: Rows, keys: Rows, held: Rows
 ) -> int:
     """Follow the chain of every key.
 
@@ -208,7 +208,7 @@ def follow_chains(
         records: Rows by key and offset; keys are numbered from 0, none is left out.
         bounds: Where the ranges of each record begin, and the end of the last.
         ranges: The ranges of all records.
-        told: Filled: what each record is.
+        judgements: Filled: what each record is.
         keys: Filled: what is left of each key; before no deltas, no others, and -1.
         held: Filled: the ranges that are left; room for two of each range, and one more.
 
@@ -217,7 +217,7 @@ def follow_chains(
     """
     key, floor, head, tail = -1, 0, 0, 0
     start = end = last_epoch = newest = -1
-    for row in range(len(told)):
+    for row in range(len(judgements)):
         if records[row, KEY] != key:
             key, floor, head = records[row, KEY], tail, tail
             start = end = last_epoch = newest = -1
@@ -249,5 +249,9 @@ def follow_chains(
         elif keys[key, BREAK] >= 0:
             newest = -1
         keys[key, HEAD], keys[key, TAIL] = head, tail
-        told[row, REASON], told[row, START_AFTER], told[row, END_AFTER] = reason, start, end
+        judgements[row, REASON], judgements[row, START_AFTER], judgements[row, END_AFTER] = (
+            reason,
+            start,
+            end,
+        )
     return tail

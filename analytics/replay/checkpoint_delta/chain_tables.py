@@ -54,15 +54,15 @@ def chain_tables(chains: Chains) -> dict[str, pa.Table]:
 
 
 def _chain(chains: Chains) -> Mapping[str, Any]:
-    reason = chains.told[:, REASON]
+    reason = chains.judgements[:, REASON]
     return {
         **_whose(chains, chains.key),
         "offset": chains.column("offset"),
         "kind": np.where(chains.column("kind") == CHECKPOINT, "checkpoint", "delta"),
         "checkpoint_epoch": chains.column("checkpoint_epoch"),
         "back_offset": chains.records["back_offset"],
-        "start_offset": _or_null(chains.told[:, START_AFTER]),
-        "end_offset": _or_null(chains.told[:, END_AFTER]),
+        "start_offset": _or_null(chains.judgements[:, START_AFTER]),
+        "end_offset": _or_null(chains.judgements[:, END_AFTER]),
         "ok": (reason == 0) | (reason >= FIRST_ODD),
         "reason": np.array(REASONS, object)[reason],
     }
@@ -145,7 +145,7 @@ def _below(chains: Chains, offset: Numbers) -> Numbers:
 def _start_and_end(chains: Chains) -> tuple[pa.Array, pa.Array]:
     """Return the offsets once the last record that is applied is; null without a state."""
     newest = chains.keys[:, NEWEST]
-    rows = chains.told[newest] if len(chains.told) else np.empty((0, 3), np.int64)
+    rows = chains.judgements[newest] if len(chains.judgements) else np.empty((0, 3), np.int64)
     found = [np.where(newest >= 0, rows[:, each], -1) for each in (START_AFTER, END_AFTER)]
     return _or_null(found[0]), _or_null(found[1])
 

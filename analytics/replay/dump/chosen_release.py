@@ -15,7 +15,7 @@ NAMED: Final = "named"
 """A person names it now."""
 NAMED_BEFORE: Final = "named before"
 """A person named it for the replay of the workspace that is asked."""
-SHOWN: Final = "shown"
+FROM_RECORDS: Final = "shown"
 """Something in the dump shows that this release or a newer one wrote it."""
 NOTHING: Final = "nothing"
 """Nothing says or shows one: it is the newest that is known."""
@@ -62,7 +62,7 @@ def chosen_release(
     if before is not None:
         return ChosenRelease(before, NAMED_BEFORE)
     shown = shown_release(dump)
-    return ChosenRelease(NEWEST, NOTHING) if shown is None else ChosenRelease(shown, SHOWN)
+    return ChosenRelease(NEWEST, NOTHING) if shown is None else ChosenRelease(shown, FROM_RECORDS)
 
 
 def shown_release(manifest: Mapping[str, Any]) -> str | None:

@@ -82,8 +82,8 @@ def dump_end(partitions: Iterable[Row]) -> DumpEnd:
                 pieces.append(each)
             else:
                 notes.append(
-                    f"{each.place}: the time {_said(each.stretch.last_ms)} is not believed, "
-                    f"records behind it are of {_said(back)}"
+                    f"{each.place}: the time {_iso(each.stretch.last_ms)} is not believed, "
+                    f"records behind it are of {_iso(back)}"
                 )
     beyond, before = _last_island(pieces)
     doubt = None
@@ -91,18 +91,18 @@ def dump_end(partitions: Iterable[Row]) -> DumpEnd:
         end = max(each.stretch.last_ms for each in before)
         logs = [each.stretch.last_ms for each in before if each.topic == CLUSTER_METADATA]
         where = "; ".join(each.place for each in beyond)
-        said = _said(max(each.stretch.last_ms for each in beyond))
+        said = _iso(max(each.stretch.last_ms for each in beyond))
         is_in_log = any(each.topic == CLUSTER_METADATA for each in beyond)
         if logs and not is_in_log and end - max(logs) <= FORWARD_MS:
             pieces = before
             notes.append(
-                f"{where}: the time {said} is not believed, everything else ends at {_said(end)}, "
+                f"{where}: the time {said} is not believed, everything else ends at {_iso(end)}, "
                 f"and so does the metadata log"
             )
         elif min(each.stretch.first_ms for each in beyond) - end > QUIET_MS:
             pieces = before
             doubt = (
-                f"whether this dump ends at {_said(end)} or at {said}, which only {where} says: a "
+                f"whether this dump ends at {_iso(end)} or at {said}, which only {where} says: a "
                 f"clock may have been wrong, or nothing else was written in between"
             )
     last = max((each.stretch.last_ms for each in pieces), default=None)
@@ -154,9 +154,9 @@ def _last_island(pieces: list[_Piece]) -> tuple[list[_Piece], list[_Piece]]:
     return (beyond, before) if is_little else ([], ordered)
 
 
-def _ms(said: str) -> int:
-    return milliseconds_of(datetime.fromisoformat(said))
+def _ms(text: str) -> int:
+    return milliseconds_of(datetime.fromisoformat(text))
 
 
-def _said(time_ms: int) -> str:
+def _iso(time_ms: int) -> str:
     return iso_time(moment(time_ms))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analytics.replay.groups.member_rows import Members
 
 _WHOSE = ("group", "member_id", "kind", "role", "subtopology_id", "topic_id", "topic", "partition")
-_GIVEN = pa.array([CURRENT, PENDING, TARGET])
+_ASSIGNMENT_KINDS = pa.array([CURRENT, PENDING, TARGET])
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,23 @@ class Assignments:
     group: Numbers
 
 
-def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignments:
+def assignment_rows(in_force: InForce, members: Members, groups: Groups) -> Assignments:
     """Return what members were given, a row for each partition or task."""
-    own, _ = kept.of_groups(GROUP)
-    classic = np.flatnonzero((kept.lives.family == CLASSIC) & (own != NONE))
+    own, _ = in_force.of_groups(GROUP)
+    classic = np.flatnonzero((in_force.lives.family == CLASSIC) & (own != NONE))
     (current, current_group), (target, target_group) = members.current, members.target
     rows = np.concatenate([own[classic], current, target])
     group = np.concatenate([classic, current_group, target_group])
     # A target belongs to the group's assignment epoch, all else to the epoch its record names.
     epoch = pa.concat_arrays(
         [
-            kept.values_in("epoch", np.concatenate([own[classic], current])),
+            in_force.values_in("epoch", np.concatenate([own[classic], current])),
             pa.array(groups.assignment_epoch[target_group].astype(np.int32)),
         ]
     )
-    lists = kept.values_in("items", rows)
+    lists = in_force.values_in("items", rows)
     items, holder = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
-    is_given = pc.is_in(pc.struct_field(items, "kind"), _GIVEN)
+    is_given = pc.is_in(pc.struct_field(items, "kind"), _ASSIGNMENT_KINDS)
     items, holder = items.filter(is_given), holder[is_given.to_numpy(zero_copy_only=False)]
     partitions = pc.struct_field(items, "partitions")
     item = numbers(pc.list_parent_indices(partitions))
@@ -64,9 +64,9 @@ def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignme
         if name != "partitions"
     }
     told |= {
-        "group_type": type_names(kept.lives.family[group[holder]]),
+        "group_type": type_names(in_force.lives.family[group[holder]]),
         "epoch": epoch.take(pa.array(holder)),
-        "member_id": pc.coalesce(told["member_id"], kept.values_in("member_id", rows[holder])),
+        "member_id": pc.coalesce(told["member_id"], in_force.values_in("member_id", rows[holder])),
         "partition": pc.list_flatten(partitions),
     }
     told["group"] = pa.array(group[holder])
@@ -76,12 +76,12 @@ def assignment_rows(kept: InForce, members: Members, groups: Groups) -> Assignme
     )
 
 
-def _is_first(told: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
+def _is_first(columns: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
     """Return which rows say what no row before them says.
 
     Brokers keep partitions and tasks as sets, whatever a list in a record repeats.
     """
-    whose = pl.from_arrow(pa.table({name: told[name] for name in _WHOSE}))
+    whose = pl.from_arrow(pa.table({name: columns[name] for name in _WHOSE}))
     assert isinstance(whose, pl.DataFrame)
     found: NDArray[np.bool_] = (
         whose.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()

@@ -40,7 +40,7 @@ from analytics.replay.log.record_position import POSITION
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
 
-SAID: Final = {
+VALUE_COLUMNS: Final = {
     "epoch": pl.Int32(),
     "member_state": pl.Int32(),
     "previous_epoch": pl.Int32(),
@@ -74,7 +74,7 @@ LOG: Final = pl.Schema(
         "position": pl.Struct(
             dict(zip(POSITION, (pl.Int32(), pl.String(), pl.String(), pl.Int64()), strict=True))
         ),
-        **SAID,
+        **VALUE_COLUMNS,
     }
 )
 
@@ -86,18 +86,18 @@ def coordinator_log(decoded: Decoded) -> pl.DataFrame:
         `LOG`: `coordinator_partition`, `group_id`, `kind` (its place in `KINDS`), `family`, `role`,
         `creates`, `record_type`, `member_id`, `offset`, `timestamp`, `batch` (tells which records
         were written together), `batch_offset`, `is_tombstone`, `position` (a struct of `POSITION`)
-        and the columns of `SAID`.
+        and the columns of `VALUE_COLUMNS`.
     """
     # Few dumps have records of all kinds.
     told = [
-        _told(decoded[name], number, kind)
+        _log_rows(decoded[name], number, kind)
         for number, (name, kind) in enumerate(KINDS.items())
         if decoded[name].height
     ]
     return pl.concat([LOG.to_frame(), *told], how="diagonal", rechunk=True)
 
 
-def _told(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:
+def _log_rows(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:
     records = records.with_row_index(ROW)
     key = pl.col("key").struct
     told = records.select(
@@ -116,12 +116,12 @@ def _told(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:
         "batch_offset",
         "is_tombstone",
         pl.struct(POSITION).alias("position"),
-        *(each.cast(LOG[name]).alias(name) for name, each in _said(kind).items()),
+        *(each.cast(LOG[name]).alias(name) for name, each in _values_of(kind).items()),
     )
     return _with_lists(told, records, kind).drop(ROW)
 
 
-def _said(kind: Kind) -> dict[str, pl.Expr]:
+def _values_of(kind: Kind) -> dict[str, pl.Expr]:
     """Return what records of a kind say besides lists."""
     value, key = pl.col("value").struct, pl.col("key").struct
     said = {"member_id": key.field("member_id")} if kind.role in MEMBER_ROLES else {}
@@ -148,24 +148,26 @@ def _said(kind: Kind) -> dict[str, pl.Expr]:
     return said
 
 
-def _with_lists(told: pl.DataFrame, records: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+def _with_lists(rows: pl.DataFrame, records: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     """Add to records what they list: nothing where they hold nothing, null where they cannot."""
     if kind.family == CLASSIC:
         holds = pl.col("value").struct.field("members").is_not_null()
         members = members_of_classic(records)
-        unread = members.group_by(ROW).agg(is_unread().sum().cast(SAID["unread"]).alias("unread"))
+        unread = members.group_by(ROW).agg(
+            is_unread().sum().cast(VALUE_COLUMNS["unread"]).alias("unread")
+        )
         held = {"members": details(records, members, kind), "unread": unread}
     elif kind.role in MEMBER_ROLES:
         holds, members, held = ~pl.col("is_tombstone"), pl.DataFrame(), {}
         if kind.role == MEMBER:
             held["members"] = details(records, members, kind)
     else:
-        return told
+        return rows
     held["items"] = record_items(records, members, kind)
     there = records.select(holds.alias("holds")).to_series()
     for name, each in held.items():
-        nothing = pl.lit(0 if name == "unread" else [], dtype=SAID[name])
-        told = told.join(each, ROW, "left", maintain_order="left").with_columns(
+        nothing = pl.lit(0 if name == "unread" else [], dtype=VALUE_COLUMNS[name])
+        rows = rows.join(each, ROW, "left", maintain_order="left").with_columns(
             pl.when(there).then(pl.col(name).fill_null(nothing))
         )
-    return told
+    return rows

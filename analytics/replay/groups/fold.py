@@ -22,7 +22,7 @@ from analytics.replay.groups.columns import COMMIT, OF_MEMBERS, STATE
 from analytics.replay.groups.group_records import CURRENT, MEMBER, TARGET
 from analytics.replay.groups.group_rows import group_rows
 from analytics.replay.groups.in_force import first_since_tombstone, in_force
-from analytics.replay.groups.lives import Turns, lives, turns
+from analytics.replay.groups.lives import DecidingRows, deciding_rows, lives
 from analytics.replay.groups.member_rows import member_rows
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ def group_state(
 def without_the_past(rows: pa.Table) -> pa.Table:
     """Return the rows of `RECORDS` that may still matter, whatever follows."""
     log = coded(rows)
-    return rows.take(np.flatnonzero(_matters(log, turns(log))))
+    return rows.take(np.flatnonzero(_matters(log, deciding_rows(log))))
 
 
-def _matters(log: CodedLog, turned: Turns) -> Flags:
+def _matters(log: CodedLog, turned: DecidingRows) -> Flags:
     number = np.arange(len(log.group))
     matters: Flags = log.kind == COMMIT
     # What ended the lives of a type before will have done so for good.
@@ -76,12 +76,12 @@ def _matters(log: CodedLog, turned: Turns) -> Flags:
         _mark(matters, last_row(log.key, where, log.keys))
     # Whether a member was there when the tombstone of its assignment came.
     _mark(matters, first_since_tombstone(log, log.is_value & lives_on & log.is_of(MEMBER)))
-    for rows in (turned.made, turned.removed, turned.first, turned.newer):
+    for rows in (turned.creating, turned.removed, turned.first, turned.newer):
         _mark(matters, rows)
     return matters
 
 
-def _is_of_the_gone(log: CodedLog, turned: Turns, lives_on: Flags) -> Flags:
+def _is_of_the_gone(log: CodedLog, turned: DecidingRows, lives_on: Flags) -> Flags:
     """Of each row, whether it is about a member that is not there, or a target that was removed.
 
     A later record finds as little of them as if they had never been. What is told of a member stays
@@ -96,7 +96,7 @@ def _is_of_the_gone(log: CodedLog, turned: Turns, lives_on: Flags) -> Flags:
     born = last(MEMBER, log.is_tombstone)
     is_there = (last(MEMBER, log.is_value) > born) | (last(CURRENT, log.is_value) > born)
     has_target = last(TARGET, log.is_value) > last(TARGET, log.is_tombstone)
-    for rows in (turned.made, turned.first):
+    for rows in (turned.creating, turned.first):
         stays = member[rows[rows != NONE]]
         is_there[stays] = has_target[stays] = True
     lasts = np.where(log.is_of(TARGET), has_target[member], is_there[member])
@@ -109,7 +109,7 @@ def _mark(matters: Flags, rows: Numbers) -> None:
 
 
 def _state(log: CodedLog, rules: ReplayRules) -> pa.Table:
-    living = lives(log, turns(log), groups_end_by_tombstones=rules.groups_end_by_tombstones)
+    living = lives(log, deciding_rows(log), groups_end_by_tombstones=rules.groups_end_by_tombstones)
     kept = in_force(log, living)
     members = member_rows(kept)
     groups = group_rows(kept, members, rules)
@@ -120,11 +120,11 @@ def _state(log: CodedLog, rules: ReplayRules) -> pa.Table:
     return pa.concat_tables([*parts, _rows(kept.named, np.flatnonzero(living.is_gone))])
 
 
-def _rows(named: pa.Table, group: Numbers, **told: pa.StructArray) -> pa.Table:
+def _rows(named: pa.Table, group: Numbers, **structs: pa.StructArray) -> pa.Table:
     """Return rows of `STATE` about groups: what is told of each, and what their names are."""
     names = named.take(group)
     columns = [
-        told.get(field.name, pa.nulls(len(group), field.type))
+        structs.get(field.name, pa.nulls(len(group), field.type))
         if field.name not in names.column_names
         else names.column(field.name)
         for field in STATE

@@ -42,59 +42,60 @@ class Groups:
     assignment_epoch: Numbers
 
 
-def group_rows(kept: InForce, members: Members, rules: ReplayRules) -> Groups:
+def group_rows(in_force: InForce, members: Members, rules: ReplayRules) -> Groups:
     """Return the groups that have records."""
-    group = np.flatnonzero(kept.lives.is_there)
-    family = kept.lives.family[group]
+    group = np.flatnonzero(in_force.lives.is_there)
+    family = in_force.lives.family[group]
     is_classic = family == CLASSIC
-    own = kept.of_groups(GROUP)[0]
+    own = in_force.of_groups(GROUP)[0]
     record = own[group]
-    assignment_epoch = _assignment_epochs(kept, rules)
-    epoch = numbers(kept.values_in("epoch", record), rules.initial_epoch)
-    count = np.bincount(members.group, minlength=kept.log.groups)[group]
+    assignment_epoch = _assignment_epochs(in_force, rules)
+    epoch = numbers(in_force.values_in("epoch", record), rules.initial_epoch)
+    count = np.bincount(members.group, minlength=in_force.log.groups)[group]
     type_ = np.array(FAMILIES, object)[family]
-    state = _states(kept, members, assignment_epoch, epoch, rules)
+    state = _states(in_force, members, assignment_epoch, epoch, rules)
     told = {
         "group_type": _words(type_),
-        "protocol_type": _of_classic(kept, "protocol_type", record, is_classic, type_),
+        "protocol_type": _of_classic(in_force, "protocol_type", record, is_classic, type_),
         "state": _words(np.where(count == 0, "Empty", state)),
         "epoch": optional(epoch, np.zeros(len(group), bool)),
         "assignment_epoch": optional(assignment_epoch[group], is_classic),
         "protocol": _of_classic(
-            kept, "protocol", record, is_classic, _assignors(kept, members, rules)
+            in_force, "protocol", record, is_classic, _assignors(in_force, members, rules)
         ),
-        "leader": kept.values_in("leader", record),
-        "state_ms": kept.values_in("state_ms", record),
+        "leader": in_force.values_in("leader", record),
+        "state_ms": in_force.values_in("state_ms", record),
         "member_count": optional(count, np.zeros(len(group), bool)),
-        "record_offset": kept.values_in("offset", record),
-        "leader_epoch": kept.values_in("leader_epoch", record),
+        "record_offset": in_force.values_in("offset", record),
+        "leader_epoch": in_force.values_in("leader_epoch", record),
         "known_from": pc.fill_null(
-            kept.values_in("offset", np.where(is_classic, record, kept.lives.since[group])), NONE
+            in_force.values_in("offset", np.where(is_classic, record, in_force.lives.since[group])),
+            NONE,
         ),
     }
     return Groups(struct(GROUPS, told), group, assignment_epoch)
 
 
-def _assignment_epochs(kept: InForce, rules: ReplayRules) -> Numbers:
-    value, tombstone = kept.of_groups(ASSIGNMENT_EPOCH)
-    stored = numbers(kept.values_in("epoch", value), rules.initial_epoch)
+def _assignment_epochs(in_force: InForce, rules: ReplayRules) -> Numbers:
+    value, tombstone = in_force.of_groups(ASSIGNMENT_EPOCH)
+    stored = numbers(in_force.values_in("epoch", value), rules.initial_epoch)
     return np.where(tombstone > value, REMOVED_ASSIGNMENT_EPOCH, stored)
 
 
 def _states(
-    kept: InForce,
+    in_force: InForce,
     members: Members,
     assignment_epoch: Numbers,
     epoch: Numbers,
     rules: ReplayRules,
 ) -> np.ndarray:
     """Return the states of the groups that are there, as far as they have members."""
-    group = np.flatnonzero(kept.lives.is_there)
-    family = kept.lives.family[group]
+    group = np.flatnonzero(in_force.lives.is_there)
+    family = in_force.lives.family[group]
     there = (members.state == STABLE) & (members.epoch == assignment_epoch[members.group])
-    is_reconciled = np.ones(kept.log.groups, bool)
+    is_reconciled = np.ones(in_force.log.groups, bool)
     is_reconciled[members.group[~there]] = False
-    ready: Flags = (family != STREAMS) | _has_topology(kept, rules)[group]
+    ready: Flags = (family != STREAMS) | _has_topology(in_force, rules)[group]
     return np.select(
         [
             np.isin(family, (CLASSIC, SHARE)),
@@ -107,26 +108,26 @@ def _states(
     ).astype(object)
 
 
-def _has_topology(kept: InForce, rules: ReplayRules) -> Flags:
+def _has_topology(in_force: InForce, rules: ReplayRules) -> Flags:
     """Whether a streams group's topology is usable, as far as its release tells from records."""
     if not rules.streams_readiness_is_recorded:
-        return np.zeros(kept.log.groups, bool)
-    value, tombstone = kept.of_groups(TOPOLOGY)
+        return np.zeros(in_force.log.groups, bool)
+    value, tombstone = in_force.of_groups(TOPOLOGY)
     topology = numbers(
-        kept.values_in("epoch", np.where(value > tombstone, value, NONE)), _NO_TOPOLOGY
+        in_force.values_in("epoch", np.where(value > tombstone, value, NONE)), _NO_TOPOLOGY
     )
-    own = kept.of_groups(GROUP)[0]
-    stored = numbers(kept.values_in("validated_epoch", own), _NO_TOPOLOGY)
+    own = in_force.of_groups(GROUP)[0]
+    stored = numbers(in_force.values_in("validated_epoch", own), _NO_TOPOLOGY)
     validated = np.where(own == NONE, rules.initial_topology_epoch, stored)
     ready: Flags = (topology == validated) & (topology != _NO_TOPOLOGY)
     return ready
 
 
-def _assignors(kept: InForce, members: Members, rules: ReplayRules) -> np.ndarray:
+def _assignors(in_force: InForce, members: Members, rules: ReplayRules) -> np.ndarray:
     """Return the assignors of the groups that are there; those of classic groups are stored."""
-    group = np.flatnonzero(kept.lives.is_there)
-    family = kept.lives.family[group]
-    asked = np.full(kept.log.groups, rules.default_consumer_assignor, object)
+    group = np.flatnonzero(in_force.lives.is_there)
+    family = in_force.lives.family[group]
+    asked = np.full(in_force.log.groups, rules.default_consumer_assignor, object)
     # That which most members ask for; a later row replaces an earlier one.
     votes = (
         pa.table({"group": members.group, "name": members.rows.field("server_assignor")})
@@ -143,10 +144,10 @@ def _assignors(kept: InForce, members: Members, rules: ReplayRules) -> np.ndarra
 
 
 def _of_classic(
-    kept: InForce, column: str, record: Numbers, is_classic: Flags, others: np.ndarray
+    in_force: InForce, column: str, record: Numbers, is_classic: Flags, others: np.ndarray
 ) -> pa.Array:
     """Return what classic groups' records say in a column, and something else of the others."""
-    stored = kept.values_in(column, np.where(is_classic, record, NONE))
+    stored = in_force.values_in(column, np.where(is_classic, record, NONE))
     return pc.if_else(pa.array(is_classic), stored, _words(others))
 
 

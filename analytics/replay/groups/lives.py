@@ -33,18 +33,18 @@ _TYPES = len(FAMILIES)
 
 
 @dataclass(frozen=True)
-class Turns:
+class DecidingRows:
     """The rows that decide about lives, by group and type; `NONE` where there is no such row.
 
     Attributes:
-        made: The last value that makes a group.
+        creating: The last value that makes a group.
         removed: The last tombstone of a group.
         since: What ended the lives of a type before the present one; later rows belong to it.
         first: The first value behind that which makes a group.
         newer: By group, the last tombstone of a consumer or streams group.
     """
 
-    made: Numbers
+    creating: Numbers
     removed: Numbers
     since: Numbers
     first: Numbers
@@ -70,12 +70,12 @@ class Lives:
     is_gone: Flags
 
 
-def turns(log: CodedLog) -> Turns:
+def deciding_rows(log: CodedLog) -> DecidingRows:
     """Find the rows that decide about lives."""
     place, size = log.group * _TYPES + log.family, log.groups * _TYPES
 
-    def by_type(found: Numbers) -> Numbers:
-        return found.reshape(log.groups, _TYPES)
+    def by_type(rows: Numbers) -> Numbers:
+        return rows.reshape(log.groups, _TYPES)
 
     makes = log.makes_group
     made = by_type(last_row(place, makes, size))
@@ -83,7 +83,7 @@ def turns(log: CodedLog) -> Turns:
     since = _ends_of_earlier_lives(made, removed)
     here = np.arange(len(log.group)) > since[log.group, log.family]
     is_newer = log.is_tombstone & np.isin(log.family, (CONSUMER, STREAMS))
-    return Turns(
+    return DecidingRows(
         made,
         removed,
         since,
@@ -92,34 +92,34 @@ def turns(log: CodedLog) -> Turns:
     )
 
 
-def lives(log: CodedLog, turns: Turns, *, groups_end_by_tombstones: bool) -> Lives:
+def lives(log: CodedLog, deciding: DecidingRows, *, groups_end_by_tombstones: bool) -> Lives:
     """Say which groups there are.
 
     Args:
         log: The records.
-        turns: Of these records.
+        deciding: Of these records.
         groups_end_by_tombstones: Simple groups are groups as others are: from 4.0 on.
     """
     each = np.arange(log.groups)
-    family = turns.made.argmax(axis=1)
-    since, made_by = turns.since[each, family], turns.first[each, family]
-    is_there = turns.made[each, family] > since
+    family = deciding.creating.argmax(axis=1)
+    since, made_by = deciding.since[each, family], deciding.first[each, family]
+    is_there = deciding.creating[each, family] > since
     if not groups_end_by_tombstones:
         return Lives(is_there, family, since, made_by, np.zeros(log.groups, bool))
     committed = first_row(log.group, log.kind == COMMIT, log.groups)
-    simple = _simple_values(log, turns)
+    simple = _simple_values(log, deciding)
     is_simple = is_there & (family == CLASSIC) & (simple != NONE)
-    ended = np.maximum(turns.removed[:, CONSUMER], turns.removed[:, STREAMS])
+    ended = np.maximum(deciding.removed[:, CONSUMER], deciding.removed[:, STREAMS])
     is_there &= ~(is_simple & (ended > simple))
     stands_on = np.where(is_there, np.where(is_simple, simple, NONE), committed)
-    is_over = (stands_on != NONE) & (turns.newer > stands_on)
+    is_over = (stands_on != NONE) & (deciding.newer > stands_on)
     made_by = _earliest(
         made_by,
         np.where(committed > since, committed, NONE),
         np.where(simple == since, simple, NONE),
     )
-    was_removed = (turns.removed != NONE).any(axis=1)
-    taker: Numbers = log.family[turns.newer]
+    was_removed = (deciding.removed != NONE).any(axis=1)
+    taker: Numbers = log.family[deciding.newer]
     return Lives(
         is_there | is_over,
         np.where(is_over, taker, family),
@@ -129,19 +129,19 @@ def lives(log: CodedLog, turns: Turns, *, groups_end_by_tombstones: bool) -> Liv
     )
 
 
-def _ends_of_earlier_lives(made: Numbers, removed: Numbers) -> Numbers:
+def _ends_of_earlier_lives(creating: Numbers, removed: Numbers) -> Numbers:
     since = np.maximum(removed, removed[:, [CLASSIC]])
     for family in range(_TYPES):
-        others = np.delete(made, family, axis=1).max(axis=1)
+        others = np.delete(creating, family, axis=1).max(axis=1)
         since[:, family] = np.maximum(since[:, family], others)
     # A classic value is a whole life: it begins right there, if nothing ended it since.
-    since[:, CLASSIC] = np.maximum(removed[:, CLASSIC], made[:, CLASSIC] - 1)
+    since[:, CLASSIC] = np.maximum(removed[:, CLASSIC], creating[:, CLASSIC] - 1)
     return since
 
 
-def _simple_values(log: CodedLog, turns: Turns) -> Numbers:
+def _simple_values(log: CodedLog, deciding: DecidingRows) -> Numbers:
     """Return by group its last classic value, where nobody would miss that group, else `NONE`."""
-    last = turns.made[:, CLASSIC]
+    last = deciding.creating[:, CLASSIC]
     members = numbers(pc.list_value_length(log.rows.column("members")), null=0)
     no_protocol: NDArray[np.bool_] = pc.is_null(log.rows.column("protocol_type")).to_numpy()
     is_simple: Flags = (no_protocol & (members == 0))[last]

@@ -71,12 +71,12 @@ class _Records:
     has_left: Flags
 
 
-def member_rows(kept: InForce) -> Members:
+def member_rows(in_force: InForce) -> Members:
     """Return the members of all groups."""
-    records = _records(kept)
-    classic, classic_group = _of_classic_groups(kept)
+    records = _records(in_force)
+    classic, classic_group = _of_classic_groups(in_force)
     there = np.flatnonzero(records.exists)
-    epoch, told, state = _of_others(kept, records, there)
+    epoch, told, state = _of_others(in_force, records, there)
     has = records.exists & ~records.has_left & (records.current != NONE)
     shall_have = records.target != NONE
     generation = pc.struct_field(classic, "member_epoch")
@@ -90,9 +90,9 @@ def member_rows(kept: InForce) -> Members:
     )
 
 
-def _records(kept: InForce) -> _Records:
-    keys = kept.keys
-    of_it = np.flatnonzero(OF_MEMBERS[keys.kind] & kept.lives.is_there[keys.group])
+def _records(in_force: InForce) -> _Records:
+    keys = in_force.keys
+    of_it = np.flatnonzero(OF_MEMBERS[keys.kind] & in_force.lives.is_there[keys.group])
     member, count = dense(keys.group[of_it], keys.member[of_it])
     group, row = np.full((2, count), NONE, np.int64)
     group[member], row[member] = keys.group[of_it], keys.row[of_it]
@@ -125,23 +125,23 @@ def _records(kept: InForce) -> _Records:
 
 
 def _of_others(
-    kept: InForce, records: _Records, there: Numbers
+    in_force: InForce, records: _Records, there: Numbers
 ) -> tuple[Numbers, pa.StructArray, np.ndarray]:
     """Return epochs, rows and states of members of consumer, share and streams groups."""
     current, has_left = records.current[there], records.has_left[there]
-    family = kept.lives.family[records.group[there]]
-    stored = numbers(kept.values_in("epoch", current), JOINING_EPOCH)
+    family = in_force.lives.family[records.group[there]]
+    stored = numbers(in_force.values_in("epoch", current), JOINING_EPOCH)
     epoch = np.where(has_left, LEFT_EPOCH, stored)
-    previous = kept.values_in("previous_epoch", current)
+    previous = in_force.values_in("previous_epoch", current)
     # Only a member of a streams group begins without an epoch before.
     begins = (current == NONE) & (family != STREAMS)
     before = np.where(begins, NO_EPOCH_BEFORE, np.where(has_left, LEFT_EPOCH, numbers(previous)))
-    state = _states(family, numbers(kept.values_in("member_state", current), _NO_STATE))
-    details = _details(kept, records.metadata[there])
+    state = _states(family, numbers(in_force.values_in("member_state", current), _NO_STATE))
+    details = _details(in_force, records.metadata[there])
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
         "group_type": type_names(family),
-        "member_id": kept.values_in("member_id", records.row[there]),
+        "member_id": in_force.values_in("member_id", records.row[there]),
         "is_classic": pc.fill_null(told["is_classic"], fill_value=False),
         "member_epoch": optional(epoch, np.zeros(len(there), bool)),
         "previous_member_epoch": optional(
@@ -152,25 +152,25 @@ def _of_others(
     return epoch, struct(MEMBERS, told), state
 
 
-def _details(kept: InForce, rows: Numbers) -> pa.StructArray:
+def _details(in_force: InForce, rows: Numbers) -> pa.StructArray:
     """Return what records of one member each say of it; null where there is no record."""
-    lists = kept.values_in("members", rows)
+    lists = in_force.values_in("members", rows)
     place = np.full(len(rows), NONE, np.int64)
     parents = numbers(pc.list_parent_indices(lists))
     place[parents] = np.arange(len(parents))
     return pc.list_flatten(lists).take(pa.array(place, mask=place == NONE))
 
 
-def _of_classic_groups(kept: InForce) -> tuple[pa.StructArray, Numbers]:
-    value, _ = kept.of_groups(GROUP)
-    groups = np.flatnonzero((kept.lives.family == CLASSIC) & (value != NONE))
+def _of_classic_groups(in_force: InForce) -> tuple[pa.StructArray, Numbers]:
+    value, _ = in_force.of_groups(GROUP)
+    groups = np.flatnonzero((in_force.lives.family == CLASSIC) & (value != NONE))
     rows = value[groups]
-    lists = kept.values_in("members", rows)
+    lists = in_force.values_in("members", rows)
     details, parents = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
         "group_type": type_names(np.full(len(parents), CLASSIC)),
-        "member_epoch": kept.values_in("epoch", rows[parents]),
+        "member_epoch": in_force.values_in("epoch", rows[parents]),
     }
     return struct(MEMBERS, told), groups[parents]
 
@@ -189,12 +189,12 @@ def _states(family: Numbers, stored: Numbers) -> np.ndarray:
     return words
 
 
-def struct(type_: pa.StructType, told: dict[str, pa.Array]) -> pa.StructArray:
+def struct(type_: pa.StructType, fields: dict[str, pa.Array]) -> pa.StructArray:
     """Return structs of columns; those that are not told are null."""
-    length = len(next(iter(told.values())))
+    length = len(next(iter(fields.values())))
     columns = [
-        whole(told[field.name]).cast(field.type)
-        if field.name in told
+        whole(fields[field.name]).cast(field.type)
+        if field.name in fields
         else pa.nulls(length, field.type)
         for field in type_
     ]

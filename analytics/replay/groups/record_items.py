@@ -138,7 +138,7 @@ def _of_one_member(records: pl.DataFrame, kind: Kind) -> list[pl.DataFrame]:
     there = values.select(ROW, kind=pl.lit(PRESENCE), partitions=_NOWHERE)
     if kind.role == MEMBER:
         return [there, *_chosen(values, kind)]
-    given = [_given(values, *each) for each in _lists_of(kind)]
+    given = [_list_items(values, *each) for each in _lists_of(kind)]
     return given if kind.role == TARGET else [there, *given]
 
 
@@ -206,7 +206,7 @@ def _lists_of(kind: Kind) -> list[tuple[str, str | None, str]]:
     return lists
 
 
-def _given(values: pl.DataFrame, what: str, role: str | None, name: str) -> pl.DataFrame:
+def _list_items(values: pl.DataFrame, what: str, role: str | None, name: str) -> pl.DataFrame:
     of_what = "topic_id" if role is None else "subtopology_id"
     each = pl.col("each").struct
     return (

@@ -32,16 +32,16 @@ class GroupState:
     """What the coordinators keep of groups at an instant.
 
     Attributes:
-        kept: By column of `STATE` (``a_group``, ``a_member``, ``an_assignment``) its rows:
+        rows: By column of `STATE` (``a_group``, ``a_member``, ``an_assignment``) its rows:
             `GROUP_KEY` and the fields of that column.
-        gone: `GROUP_KEY` of the groups that are gone, of which nothing else is kept.
+        removed_groups: `GROUP_KEY` of the groups that are gone, of which nothing else is kept.
         committed: The groups with a commit since they were last removed, in effect or not:
             `coordinator_partition`, `group_id`, `offset` (of the first). None where offsets alone
             make a group, before 4.0.
     """
 
-    kept: Mapping[str, pl.DataFrame]
-    gone: pl.DataFrame
+    rows: Mapping[str, pl.DataFrame]
+    removed_groups: pl.DataFrame
     committed: pl.DataFrame | None
 
 
@@ -65,7 +65,9 @@ def folded_groups(log: pl.DataFrame, decoded: Decoded, rules: ReplayRules) -> Gr
         records = pl.concat([records, made], how="diagonal")
     rows = list(group_state(_in_order(records), rules))
     gone = pa.Table.from_batches(rows, STATE).filter(_IS_GONE).select(GROUP_KEY)
-    return GroupState({each: _kept(rows, each) for each in _KINDS}, polars_rows(gone), committed)
+    return GroupState(
+        {each: _rows_of_kind(rows, each) for each in _KINDS}, polars_rows(gone), committed
+    )
 
 
 def groups_gone(state: GroupState) -> pl.DataFrame | None:
@@ -78,10 +80,10 @@ def groups_gone(state: GroupState) -> pl.DataFrame | None:
     """
     if state.committed is None:
         return None
-    return state.gone
+    return state.removed_groups
 
 
-def _kept(batches: Sequence[pa.RecordBatch], what: str) -> pl.DataFrame:
+def _rows_of_kind(batches: Sequence[pa.RecordBatch], what: str) -> pl.DataFrame:
     """Return what rows of `STATE` keep of one kind; a batch seldom has rows of several."""
     names = [*GROUP_KEY, what]
     some = [each.select(names) for each in batches if each.column(what).null_count < each.num_rows]

@@ -39,10 +39,10 @@ def groups(
         coverage: What the dump holds.
         uncertain: What lies between the two cuts of logs whose times go back.
     """
-    told = state.kept["a_group"].with_columns(state_timestamp=instant(pl.col("state_ms")))
+    told = state.rows["a_group"].with_columns(state_timestamp=instant(pl.col("state_ms")))
     sources = [committed, pending]
     if state.committed is not None:
-        sources[1] = pending.join(state.gone, on=GROUP_KEY, how="anti")
+        sources[1] = pending.join(state.removed_groups, on=GROUP_KEY, how="anti")
         # That a commit was deleted since, or aborted, does not remove the group it made.
         sources.append(state.committed)
     simple = (
@@ -77,7 +77,7 @@ def members(state: GroupState, of_groups: pl.DataFrame) -> pl.DataFrame:
         state: The groups at the instant.
         of_groups: The table `groups`: what is lacking of a group is lacking of its members.
     """
-    told = state.kept["a_member"].with_columns(unread=pl.col("missing"))
+    told = state.rows["a_member"].with_columns(unread=pl.col("missing"))
     return contract_frame(with_marks_of(told, of_groups, GROUP_KEY), "members")
 
 
@@ -91,6 +91,6 @@ def assignments(state: GroupState, topics: pl.DataFrame, of_groups: pl.DataFrame
     """
     named = topics.filter(pl.col("topic_id").is_not_null())
     names = named.group_by("topic_id").agg(name=pl.col("topic").max())
-    told = state.kept["an_assignment"].join(names, "topic_id", "left")
+    told = state.rows["an_assignment"].join(names, "topic_id", "left")
     told = with_marks_of(told, of_groups, GROUP_KEY)
     return contract_frame(told.with_columns(topic=pl.coalesce("topic", "name")), "assignments")

@@ -52,7 +52,7 @@ def epochs_seen(decoded: Decoded) -> pl.DataFrame:
         `place` (struct of `IN_DUMP`) of the first.
     """
     tables = [decoded[name] for name in TABLES if name in decoded]
-    return merged_epochs(_seen(each) for each in _with_rows(tables))
+    return merged_epochs(_epoch_runs(each) for each in _with_rows(tables))
 
 
 def merged_epochs(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -75,7 +75,7 @@ def _with_rows(tables: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     return [each for each in tables if each.height] or tables[:1]
 
 
-def _seen(records: pl.DataFrame) -> pl.DataFrame:
+def _epoch_runs(records: pl.DataFrame) -> pl.DataFrame:
     """Return what is told by each run of records of one epoch: there are few."""
     first, last = pl.col("offset").arg_min(), pl.col("offset").arg_max()
     return (
@@ -106,7 +106,7 @@ def noted_epochs(coverage: Coverage) -> pl.DataFrame:
     return pl.DataFrame(rows, NOTED, orient="row")
 
 
-def _with_noted(found: pl.DataFrame, noted: pl.DataFrame) -> pl.DataFrame:
+def _with_noted(epochs: pl.DataFrame, noted: pl.DataFrame) -> pl.DataFrame:
     """Let epochs begin and end where that is noted, even where no record there is at hand.
 
     A filter or the cleaner may have left it out: then nothing tells its time. What is noted of
@@ -117,7 +117,7 @@ def _with_noted(found: pl.DataFrame, noted: pl.DataFrame) -> pl.DataFrame:
     after = first.reverse().cum_min().reverse().over(_LOG)
     fits = (noted_from > before) & (noted_from <= after).fill_null(value=True)
     told = (
-        found.join(noted, on=KEY, how="full", coalesce=True)
+        epochs.join(noted, on=KEY, how="full", coalesce=True)
         .sort(KEY)
         .with_columns(pl.when(fits).then(noted_from).alias("noted_from"))
         .filter(pl.coalesce(first, noted_from).is_not_null())
@@ -141,12 +141,12 @@ def _with_noted(found: pl.DataFrame, noted: pl.DataFrame) -> pl.DataFrame:
 
 
 def coordinator_epochs(
-    found: pl.DataFrame, elected: pl.DataFrame, noted: pl.DataFrame | None = None
+    epochs: pl.DataFrame, elected: pl.DataFrame, noted: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Return the columns of the table `coordinator_epochs`, and where each epoch's first record is.
 
     Args:
-        found: Of `epochs_seen`, of all records.
+        epochs: Of `epochs_seen`, of all records.
         elected: Of `elections`, up to the same instant.
         noted: Of `noted_epochs`, where anything is noted.
 
@@ -156,7 +156,7 @@ def coordinator_epochs(
     """
     leaders = elected.select(*KEY, "leader", "unclean", pl.col("since").alias("elected_at"))
     over = pl.col("leader_epoch").shift(-1).over("topic", "partition").is_not_null()
-    told = found if noted is None else _with_noted(found, noted)
+    told = epochs if noted is None else _with_noted(epochs, noted)
     return (
         told.sort(KEY)
         .with_columns(

@@ -22,7 +22,7 @@ from analytics.replay.history.coordinator_epochs import (
 from analytics.replay.history.data_partitions import births, elections, losses
 from analytics.replay.history.events.causes_of_endings import with_causes_of_endings
 from analytics.replay.history.events.dependency_events import (
-    Befell,
+    DependencyRecords,
     config_events,
     config_records,
     coordinator_events,
@@ -145,7 +145,7 @@ def _share_events(epochs: pl.DataFrame, cut: Decoded, names: pl.DataFrame) -> pl
     return share_events(epochs, archives(cut), names)
 
 
-def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+def _topic_uses(offsets: pl.DataFrame, assigned: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     """Return where a group has to do with a topic.
 
     Returns:
@@ -158,18 +158,24 @@ def _seen(offsets: pl.DataFrame, assigned: pl.DataFrame, coverage: Coverage) -> 
     return with_marks_of_records(seen, coverage, "seen_at")
 
 
-def _befell(metadata: MetadataLog, topics: pl.DataFrame) -> Befell:
-    return Befell(topic_changes(topic_records(metadata), topics), config_records(metadata))
+def _dependency_records(metadata: MetadataLog, topics: pl.DataFrame) -> DependencyRecords:
+    return DependencyRecords(
+        topic_changes(topic_records(metadata), topics), config_records(metadata)
+    )
 
 
-def _uses(seen: pl.DataFrame, befell: Befell) -> pl.DataFrame:
+def _uses(topic_uses: pl.DataFrame, dependencies: DependencyRecords) -> pl.DataFrame:
     # A group is its name here, whatever partition its records are in.
-    return _pairs(seen.select(*_USE, pl.col("missing").alias("doubt")).filter(befell.is_told))
+    return _pairs(
+        topic_uses.select(*_USE, pl.col("missing").alias("doubt")).filter(dependencies.is_told)
+    )
 
 
-def _events_of_topics(uses: Sequence[pl.DataFrame], befell: Befell) -> pl.DataFrame:
+def _events_of_topics(
+    uses: Sequence[pl.DataFrame], dependencies: DependencyRecords
+) -> pl.DataFrame:
     pairs = _pairs(pl.concat(uses))
-    events = topic_events(pairs, befell.changes), config_events(pairs, befell.settings)
+    events = topic_events(pairs, dependencies.changes), config_events(pairs, dependencies.settings)
     return pl.concat(events)
 
 
@@ -195,10 +201,10 @@ def _events(
 def _marked(
     function: Callable[..., pl.DataFrame],
     coverage: Coverage,
-    *given: Any,  # noqa: ANN401
+    *arguments: Any,  # noqa: ANN401
 ) -> pl.DataFrame:
     """Return marked events; a function of the module, as tasks are sent it."""
-    return with_marks_of_records(function(*given), coverage, "record_offset", log="log")
+    return with_marks_of_records(function(*arguments), coverage, "record_offset", log="log")
 
 
 def _of_groups(name: str) -> TableStep:
@@ -249,10 +255,10 @@ HISTORY = (
         "share_partition_epochs", _share_partition_epochs, ("cut", "topic_names", "coverage")
     ),
     _events("share_events", _share_events, ("share_partition_epochs", "cut", "topic_names")),
-    TableStep("seen", _seen, ("offset_history", "assignment_history", "coverage")),
+    TableStep("seen", _topic_uses, ("offset_history", "assignment_history", "coverage")),
     _events("coordinator_events", coordinator_events, ("seen", "coordinators")),
-    TableStep("befell", _befell, ("metadata", "named_topics"), once=True),
-    TableStep("uses", _uses, ("seen", "befell")),
-    _events("events_of_topics", _events_of_topics, ("uses", "befell"), once=True),
+    TableStep("dependencies", _dependency_records, ("metadata", "named_topics"), once=True),
+    TableStep("uses", _uses, ("seen", "dependencies")),
+    _events("events_of_topics", _events_of_topics, ("uses", "dependencies"), once=True),
 )
 """The history tables, and what several of them are made of."""

@@ -38,7 +38,7 @@ def cut_all(decoded: Decoded, as_of: AsOf, *, timeless: Ends | None = None) -> D
     if as_of.is_end:
         return decoded
     ends = timeless_ends(decoded, as_of) if timeless is None else timeless
-    return {name: _kept(frame, as_of, ends) for name, frame in decoded.items()}
+    return {name: _cut(frame, as_of, ends) for name, frame in decoded.items()}
 
 
 def above_log_starts(decoded: Decoded, log_starts: Ends) -> Decoded:
@@ -65,7 +65,7 @@ def cut(
         timeless_ends: From where on records without a time are later than the instant.
     """
     above = _above(records, log_starts, _PREFIX)
-    return _kept(above, as_of, timeless_ends, _PREFIX).drop(list(PLACE))
+    return _cut(above, as_of, timeless_ends, _PREFIX).drop(list(PLACE))
 
 
 def _above(records: pl.DataFrame, log_starts: Ends, prefix: str = "") -> pl.DataFrame:
@@ -75,7 +75,7 @@ def _above(records: pl.DataFrame, log_starts: Ends, prefix: str = "") -> pl.Data
     return records.filter(start.is_null() | (pl.col(f"{prefix}offset") >= start))
 
 
-def _kept(records: pl.DataFrame, as_of: AsOf, timeless: Ends, prefix: str = "") -> pl.DataFrame:
+def _cut(records: pl.DataFrame, as_of: AsOf, timeless: Ends, prefix: str = "") -> pl.DataFrame:
     topic, offset = pl.col(f"{prefix}topic"), pl.col(f"{prefix}offset")
     if as_of.offsets:
         place = offset

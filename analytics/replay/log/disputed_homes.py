@@ -24,12 +24,12 @@ class Disputed(NamedTuple):
     """What cannot be told of the keys of a topic.
 
     Attributes:
-        kept: By `hash_places` of a key in which of its partitions it is read.
+        chosen: By `hash_places` of a key in which of its partitions it is read.
         is_number_guessed: Whether a key that lies in several partitions lies in none where any
             number sends its clients: then of no such key it is certain which partition counts.
     """
 
-    kept: dict[int, int]
+    chosen: dict[int, int]
     is_number_guessed: bool
 
 

@@ -84,7 +84,7 @@ def ends_at(
     source: Workspace | None,
     manifest: Row,
     timestamp_ms: int | None,
-    wanted: Collection[str],
+    topics: Collection[str],
     offsets: Mapping[Key, int] | None = None,
 ) -> Ends:
     """Return where the records end that count at an instant, as far as anybody asks.
@@ -93,7 +93,7 @@ def ends_at(
         source: The workspace with the decoded tables; without one, no records are looked at.
         manifest: Its manifest.
         timestamp_ms: The time; None is the end of the dump.
-        wanted: Topics.
+        topics: Topics.
         offsets: End offsets that are asked for.
     """
     ends = offsets or {}
@@ -101,13 +101,13 @@ def ends_at(
     if source is None or timestamp_ms is None:
         time = None if timestamp_ms is None else moment(timestamp_ms)
         return Ends(ends, {}, is_end, time)
-    later = first_later(source, manifest, timestamp_ms, wanted)
-    beside = _beside(source, manifest, timestamp_ms, wanted, later)
+    later = first_later(source, manifest, timestamp_ms, topics)
+    beside = _beside(source, manifest, timestamp_ms, topics, later)
     return Ends(ends, later, is_end, moment(timestamp_ms), beside)
 
 
 def first_later(
-    source: Workspace, manifest: Row, timestamp_ms: int | None, wanted: Collection[str]
+    source: Workspace, manifest: Row, timestamp_ms: int | None, topics: Collection[str]
 ) -> dict[Key, int]:
     """Return by partition the first offset of a record that is later than a time.
 
@@ -118,12 +118,12 @@ def first_later(
         source: The workspace with the decoded tables.
         manifest: Its manifest.
         timestamp_ms: The time; None is the end of the dump.
-        wanted: Topics.
+        topics: Topics.
     """
     asked = {
         (each["topic"], each["partition"])
         for each in leading(manifest)
-        if each["topic"] in wanted
+        if each["topic"] in topics
         and (
             each.get("complete_from")
             or losses_of_row(each)
@@ -149,14 +149,14 @@ def _beside(
     source: Workspace,
     manifest: Row,
     timestamp_ms: int,
-    wanted: Collection[str],
+    topics: Collection[str],
     later: Mapping[Key, int],
 ) -> dict[Key, Beside]:
     """Return what lies beside the cuts of partitions that say nothing of their elections."""
     asked = sorted(
         (each["topic"], each["partition"])
         for each in leading(manifest)
-        if each["topic"] in wanted
+        if each["topic"] in topics
         and any(one["leader_epoch"] is None for one in each.get("unjudged_elections") or ())
     )
     found: dict[Key, Beside] = dict.fromkeys(asked, Beside())
@@ -199,19 +199,23 @@ class _Times:
     def is_later_than(self, timestamp_ms: int) -> pc.Expression:
         own = pc.field("timestamp")
         is_later = own > pa.scalar(moment(timestamp_ms), self.kind)
-        return is_later | (own.is_null() & (timestamp_ms < _SAID)) if self.has_value else is_later
+        return (
+            is_later | (own.is_null() & (timestamp_ms < _COMMIT_TIMESTAMP))
+            if self.has_value
+            else is_later
+        )
 
     def is_not_later_than(self, timestamp_ms: int) -> pc.Expression:
         own = pc.field("timestamp")
         is_not = own <= pa.scalar(moment(timestamp_ms), self.kind)
-        said = (_SAID > 0) & (timestamp_ms >= _SAID)
+        said = (_COMMIT_TIMESTAMP > 0) & (timestamp_ms >= _COMMIT_TIMESTAMP)
         return is_not | (own.is_null() & said) if self.has_value else is_not
 
     def last(self, records: ds.Dataset, where: pc.Expression) -> tuple[int, int] | None:
         """Return the last of some records: its offset, and its time in epoch milliseconds."""
         columns = {"offset": pc.field("offset"), "own": pc.field("timestamp")}
         if self.has_value:
-            columns["said"] = _SAID
+            columns["said"] = _COMMIT_TIMESTAMP
         last: tuple[int, int] | None = None
         for each in records.to_batches(columns=columns, filter=where):
             if each.num_rows:
@@ -223,7 +227,7 @@ class _Times:
         return last
 
 
-_SAID: Final = pc.field("value", "commit_timestamp")
+_COMMIT_TIMESTAMP: Final = pc.field("value", "commit_timestamp")
 
 
 def _timed(

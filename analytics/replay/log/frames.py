@@ -48,12 +48,12 @@ class Frame:
         )
         if self.earlier_ms is None:
             return (
-                f"{topic}-{partition} says {_said(self.later_ms)} at offset {self.certain_end}, "
+                f"{topic}-{partition} says {_iso(self.later_ms)} at offset {self.certain_end}, "
                 f"which is not believed; whether {offsets} had been written by then cannot be told"
             )
         return (
             f"the times of {topic}-{partition} go back: offset {self.certain_end} says "
-            f"{_said(self.later_ms)}, offset {last} says {_said(self.earlier_ms)}; whether "
+            f"{_iso(self.later_ms)}, offset {last} says {_iso(self.earlier_ms)}; whether "
             f"{offsets} had been written by then cannot be told"
         )
 
@@ -91,5 +91,5 @@ def disputed(frames: Frames, topic: str) -> dict[int, Frame]:
     }
 
 
-def _said(time_ms: int) -> str:
+def _iso(time_ms: int) -> str:
     return iso_time(time_ms) or f"{time_ms} ms"

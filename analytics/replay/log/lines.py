@@ -138,6 +138,6 @@ def _pieces(line: Row) -> Iterator[Piece]:
         yield Piece(copy, first, end)
 
 
-def parsed_time(said: str | None) -> datetime | None:
+def parsed_time(text: str | None) -> datetime | None:
     """Return a time that a manifest has as text."""
-    return None if said is None else datetime.fromisoformat(said)
+    return None if text is None else datetime.fromisoformat(text)

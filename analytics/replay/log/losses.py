@@ -193,10 +193,10 @@ def born_from(coverage: Coverage) -> pl.Expr:
 
 
 def of_partition(
-    told: Mapping[int, int] | Mapping[int, str], kind: pl.DataType | None = None
+    values: Mapping[int, int] | Mapping[int, str], kind: pl.DataType | None = None
 ) -> pl.Expr:
     """Return the number of a row's `coordinator_partition`; null where it has none."""
-    return _looked_up(told, None, kind or pl.Int64())
+    return _looked_up(values, None, kind or pl.Int64())
 
 
 def _starts(offsets: Mapping[tuple[str, int], int], topic: str = CONSUMER_OFFSETS) -> pl.Expr:
@@ -205,13 +205,13 @@ def _starts(offsets: Mapping[tuple[str, int], int], topic: str = CONSUMER_OFFSET
 
 
 def _looked_up(
-    told: Mapping[int, int] | Mapping[int, str],
+    values: Mapping[int, int] | Mapping[int, str],
     default: int | None,
     kind: pl.DataType,
     partition: str = HOME,
 ) -> pl.Expr:
-    numbers = pl.Series(list(told), dtype=pl.Int32)
-    found = pl.Series(list(told.values()), dtype=kind)
+    numbers = pl.Series(list(values), dtype=pl.Int32)
+    found = pl.Series(list(values.values()), dtype=kind)
     return pl.col(partition).replace_strict(numbers, found, default=default, return_dtype=kind)
 
 

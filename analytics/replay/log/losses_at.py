@@ -79,7 +79,7 @@ def _own_losses(line: FollowedLine, row: Row) -> Iterator[Loss]:
         cleaned = cleaned_until(row)
         # Of offset 0 on: compaction of a line takes what a later record of it replaces.
         if cleaned > line.diverges_at:
-            yield Loss(0, cleaned, _taken(row, cleaned))
+            yield Loss(0, cleaned, _cleaned_in_words(row, cleaned))
     if line.at_that_time == CANNOT_TELL:
         lines = f"that of {line.copy} or that of {line.surviving_copy}"
         why = f"nothing shows which line was in force, {lines}"
@@ -170,7 +170,7 @@ def what_took_history(row: Row) -> str:
     return f"was {why}" if why.startswith(DELETED) else f"is not whole: {why}"
 
 
-def _taken(row: Row, start: int) -> str:
+def _cleaned_in_words(row: Row, start: int) -> str:
     return f"history before offset {start:,} {what_took_history(row)}"
 
 
@@ -190,7 +190,7 @@ def _removed_since(manifest: Row, row: Row, end: int | None) -> Iterator[Loss]:
         yield Loss(0, deleted, _DELETED)
     cleaned = cleaned_until(row)
     if end is not None and end < cleaned:
-        yield Loss(0, cleaned, _taken(row, cleaned))
+        yield Loss(0, cleaned, _cleaned_in_words(row, cleaned))
 
 
 def _first_kept(manifest: Row, row: Row) -> int:

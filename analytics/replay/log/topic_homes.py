@@ -149,12 +149,12 @@ def eras_of(places: pl.DataFrame, named: Sequence[Era], least: int) -> tuple[Era
     several = places.filter(pl.len().over("key") > 1)
     if several.is_empty():
         return tuple(named)
-    told = _told(places)
+    told = _with_hashes(places)
     now = named[0].partitions if named else _number_now(told, least)
     return _with_earlier(told, now)
 
 
-def _told(places: pl.DataFrame) -> pl.DataFrame:
+def _with_hashes(places: pl.DataFrame) -> pl.DataFrame:
     """Add `hash`, `is_newest` and `written_until`; keys in several partitions come first.
 
     The newest place of a key is the one with the last commit. Tombstones do not count: a
@@ -172,19 +172,19 @@ def _told(places: pl.DataFrame) -> pl.DataFrame:
     ).sort("number_of_places", "key", descending=[True, False])
 
 
-def _sample(told: pl.DataFrame) -> pl.DataFrame:
-    keys = told["key"].unique(maintain_order=True).head(_MOST_KEYS)
-    return told.filter(pl.col("key").is_in(keys.implode()))
+def _sample(places: pl.DataFrame) -> pl.DataFrame:
+    keys = places["key"].unique(maintain_order=True).head(_MOST_KEYS)
+    return places.filter(pl.col("key").is_in(keys.implode()))
 
 
-def _number_now(told: pl.DataFrame, least: int) -> int:
+def _number_now(places: pl.DataFrame, least: int) -> int:
     """Return the number of partitions by which all keys that moved are where they went on.
 
     Of several such numbers the one that puts most other keys where they are counts, then Kafka's
     default, then the least. Where no number has all of them at home, the one that has most keys
     there is a guess: see `analytics.replay.log.disputed_homes`.
     """
-    few = _sample(told)
+    few = _sample(places)
     numbers = np.arange(max(least, 1), MOST_PARTITIONS + 1)
     moved = few.filter(pl.col("number_of_places") > 1)
     for among in (moved.filter("is_newest"), moved):
@@ -220,7 +220,7 @@ def _fits(places: pl.DataFrame, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any
     return np.asarray((hashes[:, None] % numbers[None, :]) == here[:, None])
 
 
-def _with_earlier(told: pl.DataFrame, now: int) -> tuple[Era, ...]:
+def _with_earlier(places: pl.DataFrame, now: int) -> tuple[Era, ...]:
     """Return the eras before the present one that explain where other records of keys lie.
 
     An earlier number explains a place whose last commit is older than the first record at the
@@ -229,11 +229,11 @@ def _with_earlier(told: pl.DataFrame, now: int) -> tuple[Era, ...]:
     home = pl.col("hash") % now == pl.col("partition")
     arrived = pl.col("first_at").filter(home).min().over("key")
     is_earlier = ~home & (pl.col("written_until") < arrived)
-    left = told.with_columns(arrived.alias("arrived"), is_earlier.alias("is_earlier"))
+    left = places.with_columns(arrived.alias("arrived"), is_earlier.alias("is_earlier"))
     unexplained = left.filter("is_earlier")
     if unexplained.is_empty():
         return (Era(now),)
-    singles = _sample(told.filter(pl.col("number_of_places") == 1))
+    singles = _sample(places.filter(pl.col("number_of_places") == 1))
     numbers = [now]
     fewer = np.arange(1, now)
     while unexplained.height and len(fewer):
@@ -247,15 +247,15 @@ def _with_earlier(told: pl.DataFrame, now: int) -> tuple[Era, ...]:
         unexplained = unexplained.filter(pl.col("hash") % number != pl.col("partition"))
         fewer = fewer[fewer < number]
         numbers.insert(0, number)
-    return tuple(_bounded(numbers, told))
+    return tuple(_bounded(numbers, places))
 
 
-def _bounded(numbers: Sequence[int], told: pl.DataFrame) -> list[Era]:
+def _bounded(numbers: Sequence[int], places: pl.DataFrame) -> list[Era]:
     """Return eras with the times that keys show whose home changed from one to the next."""
     eras = [Era(each) for each in numbers]
     is_home = [pl.col("hash") % each == pl.col("partition") for each in numbers]
     # A place where a key was by several numbers tells of none of them.
-    by_one = told.filter(pl.sum_horizontal(is_home) == 1)
+    by_one = places.filter(pl.sum_horizontal(is_home) == 1)
     for place, (old, new) in enumerate(pairwise(is_home)):
         last, first = (
             by_one.filter(old)["written_until"].max(),

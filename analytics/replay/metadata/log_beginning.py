@@ -30,13 +30,13 @@ class Beginning:
     """From where on the metadata log at hand tells what happened.
 
     Attributes:
-        tells: There is a log.
+        has_log: There is a log.
         is_cut: It does not begin at its start.
         oldest: The end offset of the oldest snapshot; None where there is none.
         first_at: The time of the first record.
     """
 
-    tells: bool
+    has_log: bool
     is_cut: bool
     oldest: int | None
     first_at: datetime | None
@@ -70,7 +70,7 @@ def beginning(decoded: Decoded) -> Beginning:
     snapshots = first.filter(pl.col("end") > 0)
     starts_at, oldest = of_log["offset"].min(), snapshots["end"].min()
     return Beginning(
-        tells=first.height > 0,
+        has_log=first.height > 0,
         is_cut=starts_at != 0,
         oldest=oldest if isinstance(oldest, int) else None,
         first_at=pl.concat([of_log, snapshots])["timestamp"].min(),  # type: ignore[arg-type]

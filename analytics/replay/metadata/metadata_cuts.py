@@ -80,7 +80,7 @@ def marked_topics(
         cuts: The two.
     """
     changed = pl.concat(
-        cuts.later.told(name)
+        cuts.later.logged(name)
         .filter(pl.col("at") >= cuts.certain_end)
         .select(pl.col("value").struct.field("topic_id"))
         for name in _OF_TOPICS

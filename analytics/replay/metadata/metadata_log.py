@@ -62,7 +62,7 @@ class MetadataLog:
         tail = end.is_null() & (pl.col("offset") >= (base_end or 0))
         return self._chosen(name, tail if base_end is None else tail | (end == base_end))
 
-    def told(self, name: str) -> pl.DataFrame:
+    def logged(self, name: str) -> pl.DataFrame:
         """Return what the log itself tells, also before the snapshot to begin with.
 
         Returns:

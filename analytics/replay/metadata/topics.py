@@ -42,7 +42,7 @@ def topics(log: MetadataLog, others: Sequence[pl.DataFrame], named: pl.DataFrame
     told = pl.concat([_from_metadata_log(log), *others, of_records], how="diagonal")
     # An id is removed once; where a log says it again, the first time counts.
     removed = (
-        log.told("remove_topic_record")
+        log.logged("remove_topic_record")
         .group_by(pl.col("value").struct.field("topic_id"))
         .agg(pl.col("since").min().alias("deleted_at"))
     )
@@ -93,12 +93,12 @@ def named_in_records(decoded: Decoded) -> pl.DataFrame:
 def _from_metadata_log(log: MetadataLog) -> pl.DataFrame:
     value = pl.col("value").struct
     created = (
-        _said(log, "topic_record")
+        _visible_and_logged(log, "topic_record")
         .group_by(value.field("name").alias("topic"), value.field("topic_id"))
         .agg(pl.col("since").min().alias("created_at"))
     )
     counted = (
-        _said(log, "partition_record")
+        _visible_and_logged(log, "partition_record")
         .group_by(value.field("topic_id"))
         .agg(value.field("partition_id").n_unique().cast(pl.Int32).alias("partitions"))
     )
@@ -107,5 +107,5 @@ def _from_metadata_log(log: MetadataLog) -> pl.DataFrame:
     )
 
 
-def _said(log: MetadataLog, name: str) -> pl.DataFrame:
-    return pl.concat([log.visible(name), log.told(name)])
+def _visible_and_logged(log: MetadataLog, name: str) -> pl.DataFrame:
+    return pl.concat([log.visible(name), log.logged(name)])

@@ -75,7 +75,7 @@ def numbered(rows: pl.DataFrame, number: str, commits: pl.DataFrame) -> pl.DataF
     """
     is_another = pl.col(number).ne_missing(pl.col(number).shift(1))
     told = commits.select(*_NAMES_OF[number], number).filter(is_another).unique(number)
-    numbers = _Runs.of(rows, _NAMES_OF[number]).told(told)
+    numbers = _Runs.of(rows, _NAMES_OF[number]).of_rows(told)
     return rows.with_columns(numbers).drop_nulls(number)
 
 
@@ -134,7 +134,7 @@ class _Runs:
         run = rows.select(pl.struct(names).rle_id()).to_series()
         return cls(rows.select(names).filter(run.ne_missing(run.shift(1))), run)
 
-    def told(self, of_names: pl.DataFrame) -> pl.DataFrame:
+    def of_rows(self, of_names: pl.DataFrame) -> pl.DataFrame:
         """Return of each row what is told of what it names, null where nothing is."""
         names = self.named.columns
         found = self.named.join(

@@ -75,21 +75,21 @@ def causes_of_steps_back(
     is_born, is_elected = (pl.col("row").is_in(each["row"].implode()) for each in (born, elected))
     why = (
         pl.when(pl.col("topic_id") != pl.col("previous_topic_id"))
-        .then(_said(TOPIC_RECREATED, HIGH))
+        .then(_cause(TOPIC_RECREATED, HIGH))
         .when(is_born)
-        .then(_said(TOPIC_RECREATED, MEDIUM))
+        .then(_cause(TOPIC_RECREATED, MEDIUM))
         .when(by_member & is_elected)
-        .then(_said(LOST_BY_ELECTION, MEDIUM))
+        .then(_cause(LOST_BY_ELECTION, MEDIUM))
         .when(by_member & (pl.col("group_members") == 1))
-        .then(_said(REWOUND_BY_MEMBER, HIGH))
+        .then(_cause(REWOUND_BY_MEMBER, HIGH))
         .when(by_member)
-        .then(_said(REWOUND_BY_MEMBER, MEDIUM))
+        .then(_cause(REWOUND_BY_MEMBER, MEDIUM))
         .when(pl.col("origin") == ADMIN_OR_SIMPLE)
-        .then(_said(COMMITTED_WHILE_EMPTY, HIGH))
-        .otherwise(_said(UNKNOWN, LOW))
+        .then(_cause(COMMITTED_WHILE_EMPTY, HIGH))
+        .otherwise(_cause(UNKNOWN, LOW))
     )
     return back.select("row", why.alias("why")).unnest("why")
 
 
-def _said(cause: str, confidence: str) -> pl.Expr:
+def _cause(cause: str, confidence: str) -> pl.Expr:
     return pl.struct(pl.lit(cause).alias("cause"), pl.lit(confidence).alias("confidence"))

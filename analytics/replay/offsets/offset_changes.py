@@ -37,7 +37,7 @@ COMMIT, TRANSACTION_COMMIT, TRANSACTION_ABORT, DELETE = (
 )
 _PREVIOUS = ("committed_offset", "record_offset", "commit_ms", "expire_ms", "topic_id")
 _OWN = [name for name in EVENTS if not name.startswith(("removed_", "next_"))]
-_PLACED = [*_OWN, GROUP, TOPIC, PLACE]
+_COLUMNS = [*_OWN, GROUP, TOPIC, PLACE]
 
 
 def offset_changes(
@@ -69,11 +69,11 @@ def offset_changes(
         .otherwise(pl.lit(COMMIT))
     )
     ended = with_places(ended)
-    changes = effective_commits(ended, rules).with_columns(word.alias("event")).select(_PLACED)
+    changes = effective_commits(ended, rules).with_columns(word.alias("event")).select(_COLUMNS)
     aborted = happened_by_marker(ended, ABORT)
     if aborted.height:
         said = aborted.with_columns(pl.lit(TRANSACTION_ABORT).alias("event"))
-        changes = pl.concat([changes, said.select(_PLACED)])
+        changes = pl.concat([changes, said.select(_COLUMNS)])
     ordered = in_log_order(changes, "position").with_row_index("row")
     known = _beside(ordered, _groups_told(numbered(moments, GROUP, ordered)), GROUP)
     known = _beside(known, _owners_told(numbered(owners, TOPIC, ordered)), PLACE)
@@ -111,19 +111,19 @@ def _owners_told(owners: pl.DataFrame) -> pl.DataFrame:
     return told.sort("position", maintain_order=True)
 
 
-def _beside(changes: pl.DataFrame, told: pl.DataFrame, number: str) -> pl.DataFrame:
+def _beside(changes: pl.DataFrame, numbered: pl.DataFrame, number: str) -> pl.DataFrame:
     """Add what was told last before the record was written.
 
     Args:
         changes: In any order.
-        told: In the order of `position`; of one position the last row counts.
+        numbered: In the order of `position`; of one position the last row counts.
         number: What it is told of: `GROUP` or `PLACE`.
     """
     rows = in_log_order(
         changes.select(*{number, PLACE}, "coordinator_partition", "record_offset", "row")
     )
     found = rows.join_asof(
-        told,
+        numbered,
         left_on="record_offset",
         right_on="position",
         by=number,

@@ -201,7 +201,7 @@ def _no_loss_since(coverage: Coverage, offset: pl.Expr) -> pl.Expr:
     return lost_between(coverage, offset, pl.col("record_offset")).is_null()
 
 
-def _with_cause(told: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) -> pl.DataFrame:
+def _with_cause(changes: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) -> pl.DataFrame:
     """Add `origin`, `cause` and `confidence`."""
     deleted, may_be_aborted = pl.col("event") == DELETE, pl.col("may_be_aborted")
     by = (
@@ -209,7 +209,7 @@ def _with_cause(told: pl.DataFrame, removals: pl.DataFrame, topics: OfTopics) ->
         .then(pl.lit(UNKNOWN))
         .otherwise(origin(is_certain=pl.col("is_group_known")))
     )
-    judged = told.with_columns(by.alias("origin")).with_row_index("row")
+    judged = changes.with_columns(by.alias("origin")).with_row_index("row")
     back = judged.select("row", "advance", *OF_STEPS).filter(pl.col("advance") < 0)
     removed = judged.select("row", *_RECORD, "event").filter(deleted).join(removals, on=_RECORD)
     causes = pl.concat(

@@ -44,7 +44,7 @@ _TABLE: Final = "offset_commit"
 _NARROW: Final = (
     *("row", *KEY, PLACE, "record_offset", "is_tombstone", "producer_id", "is_transactional"),
 )
-_SAID: Final = (
+_COMMIT_COLUMNS: Final = (
     *("partition", "key", "value", "offset", "leader_epoch", "is_tombstone"),
     *("is_transactional", "producer_id", "producer_epoch"),
 )
@@ -55,7 +55,7 @@ _OFFSET: Final = pl.col("record_offset")
 def committed_offsets(
     decoded: Decoded,
     rules: ReplayRules,
-    gone: pl.DataFrame | None = None,
+    removed_groups: pl.DataFrame | None = None,
     coverage: Coverage = WHOLE,
     pending: pl.DataFrame | None = None,
     epochs: pl.DataFrame | None = None,
@@ -66,7 +66,7 @@ def committed_offsets(
     Args:
         decoded: The decoded tables.
         rules: Of the release.
-        gone: What `groups_gone` returns; nothing is answered for these groups.
+        removed_groups: What `groups_gone` returns; nothing is answered for these groups.
         coverage: What the dump holds.
         pending: The table `pending_offsets`, of the same.
         epochs: Of `last_epochs`, of whole partitions; None where `decoded` has them.
@@ -76,7 +76,7 @@ def committed_offsets(
     latest = _in_force(commits, decoded, rules)
     if coverage.undecided and not rules.tombstones_remove_everything:
         latest = pl.concat([latest, removed_for_now(commits, coverage)], how="diagonal")
-    found = _meaning(decoded, _of_groups_there(latest, gone), rules)
+    found = _meaning(decoded, _of_groups_there(latest, removed_groups), rules)
     told = with_range(found, decoded, rules, coverage)
     told = with_outlived_removal(told, decoded, rules, coverage, epochs)
     told = _with_uncertain(_with_unsettled(told, pending), decoded, rules, coverage)
@@ -123,8 +123,12 @@ def pending_offsets(
     return contract_frame(said, "pending_offsets")
 
 
-def _of_groups_there(entries: pl.DataFrame, gone: pl.DataFrame | None) -> pl.DataFrame:
-    return entries if gone is None else entries.join(gone, on=GROUP_KEY, how="anti")
+def _of_groups_there(entries: pl.DataFrame, removed_groups: pl.DataFrame | None) -> pl.DataFrame:
+    return (
+        entries
+        if removed_groups is None
+        else entries.join(removed_groups, on=GROUP_KEY, how="anti")
+    )
 
 
 def _commits(decoded: Decoded, commits: pl.DataFrame | None) -> pl.DataFrame:
@@ -238,7 +242,7 @@ def _with_completeness(offsets: pl.DataFrame, *lost: pl.Expr) -> pl.DataFrame:
 
 def _meaning(decoded: Decoded, places: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
     """Return what the commits in some rows say: columns that both tables share, by `KEY`."""
-    found = decoded[_TABLE].select(_SAID)[places["row"]]
+    found = decoded[_TABLE].select(_COMMIT_COLUMNS)[places["row"]]
     value = pl.col("value").struct
     via = pl.when(_is_pending(rules)).then(pl.lit(TRANSACTION)).otherwise(pl.lit("plain"))
     return found.select(

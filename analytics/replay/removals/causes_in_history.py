@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.log_beginning import Beginning
 
-_KEPT = ("position", "at", "removed_topic_id", "removed_position", "removed_at")
+_RESULT_COLUMNS = ("position", "at", "removed_topic_id", "removed_position", "removed_at")
 REMOVED: Final = pl.Schema(
     {
-        **{name: EVENTS[name] for name in (*GROUP_KEY, "topic", "partition", *_KEPT)},
+        **{name: EVENTS[name] for name in (*GROUP_KEY, "topic", "partition", *_RESULT_COLUMNS)},
         **{name: EVENTS[name] for name in ("removed_commit_ms", "removed_expire_ms")},
         "act": pl.Int64(),
         "repeats": pl.Boolean(),
@@ -99,7 +99,7 @@ def _records_of(decoded: Mapping[str, pl.DataFrame], names: pl.Series) -> dict[s
 
 def causes_in_history(
     removed: pl.DataFrame,
-    said: pl.DataFrame,
+    times: pl.DataFrame,
     topics: pl.DataFrame,
     log: Beginning,
     rules: ReplayRules,
@@ -111,14 +111,14 @@ def causes_in_history(
 
     Args:
         removed: `REMOVED` of all groups.
-        said: Of `said_times`, of all groups.
+        times: Of `said_times`, of all groups.
         topics: The state table at that instant.
         log: How the metadata log begins.
         rules: Of the release.
         present: The topics of the data directories in the dump; None where others may be there too.
         coverage: What the dump holds.
     """
-    rows = with_topic_deletion(with_bounds(removed, said), topics)
+    rows = with_topic_deletion(with_bounds(removed, times), topics)
     rows = with_undecided_removal(with_topic_absence(rows, topics, log, present), coverage)
     judged = with_removal_cause(
         rows.with_columns(

@@ -83,7 +83,7 @@ def with_removal_cause(
     deletion = _deletion(
         offsets_can_be_deleted=offsets_can_be_deleted, group_always_ends=group_always_ends
     )
-    undecided = _said(UNKNOWN, LOW)
+    undecided = _cause(UNKNOWN, LOW)
     told = pl.col("is_known") | pl.col("removed_pending") | pl.col("repeats")
     # Whether it was due rests on the commit; what its topic's deletion took does not.
     is_unmeasured = pl.col("undecided").is_in(_UNMEASURED).fill_null(value=False)
@@ -92,21 +92,21 @@ def with_removal_cause(
     perhaps_by_topic = is_unmeasured & pl.col("topic_was_deleted")
     judged = (
         pl.when(by_topic)
-        .then(_said(TOPIC_DELETED, MEDIUM))
+        .then(_cause(TOPIC_DELETED, MEDIUM))
         .when(~told | ~pl.col("some_known") | perhaps_by_topic)
         .then(undecided)
         .when(pl.col("topic_gone") & ~pl.col("row_due"))
-        .then(_said(TOPIC_DELETED, HIGH))
+        .then(_cause(TOPIC_DELETED, HIGH))
         .when("topic_gone")
-        .then(_said(TOPIC_DELETED, MEDIUM))
+        .then(_cause(TOPIC_DELETED, MEDIUM))
         .when("some_not_due")
         .then(deletion)
         .when(pl.col("sweep_likely") & pl.col("some_absence_unknown"))
-        .then(_said(EXPIRATION, LOW))
+        .then(_cause(EXPIRATION, LOW))
         .when("sweep_likely")
-        .then(_said(EXPIRATION, MEDIUM))
+        .then(_cause(EXPIRATION, MEDIUM))
         .when("all_due")
-        .then(_said(EXPIRATION, HIGH))
+        .then(_cause(EXPIRATION, HIGH))
         .when(pl.col("at").is_null())
         .then(undecided)
         .when(pl.col("some_kept_by_setting") & ~pl.col("retention_may_differ"))
@@ -252,35 +252,35 @@ def _deletion(*, offsets_can_be_deleted: bool, group_always_ends: bool) -> pl.Ex
     may_be_topic = pl.col("all_absent") | (unknown & pl.col("is_of_one_topic"))
 
     def chosen_as(cause: str) -> pl.Expr:
-        return pl.when(unknown).then(_said(cause, MEDIUM)).otherwise(_said(cause, HIGH))
+        return pl.when(unknown).then(_cause(cause, MEDIUM)).otherwise(_cause(cause, HIGH))
 
     cases = []
     if not offsets_can_be_deleted:
         # The deletion of a topic ends a group that has nothing else, as its own deletion does.
         is_end = pl.col("group_ended") | is_whole
         cases = [
-            (may_be_topic & is_end, _said(UNKNOWN, LOW)),
-            (pl.col("all_absent"), _said(TOPIC_DELETED, MEDIUM)),
+            (may_be_topic & is_end, _cause(UNKNOWN, LOW)),
+            (pl.col("all_absent"), _cause(TOPIC_DELETED, MEDIUM)),
         ]
     ended = (pl.col("group_ended"), chosen_as(GROUP_DELETED))
     if group_always_ends:
         cases.append(ended)
     if offsets_can_be_deleted:
-        cases.append((may_be_topic, _said(UNKNOWN, LOW)))
+        cases.append((may_be_topic, _cause(UNKNOWN, LOW)))
     if not group_always_ends:
-        cases += [ended, (is_whole, _said(GROUP_DELETED, MEDIUM))]
-    rest = chosen_as(OFFSETS_DELETED) if offsets_can_be_deleted else _said(TOPIC_DELETED, MEDIUM)
+        cases += [ended, (is_whole, _cause(GROUP_DELETED, MEDIUM))]
+    rest = chosen_as(OFFSETS_DELETED) if offsets_can_be_deleted else _cause(TOPIC_DELETED, MEDIUM)
     for is_case, said in reversed(cases):
         rest = pl.when(is_case).then(said).otherwise(rest)
     return rest
 
 
-def _said(cause: str, confidence: str) -> pl.Expr:
+def _cause(cause: str, confidence: str) -> pl.Expr:
     return pl.struct(pl.lit(cause).alias("cause"), pl.lit(confidence).alias("confidence"))
 
 
-def _weaker(said: pl.Expr) -> pl.Expr:
-    return pl.struct(said.struct.field("cause"), pl.lit(LOW).alias("confidence"))
+def _weaker(cause: pl.Expr) -> pl.Expr:
+    return pl.struct(cause.struct.field("cause"), pl.lit(LOW).alias("confidence"))
 
 
 def _any(condition: pl.Expr) -> pl.Expr:

@@ -35,7 +35,7 @@ SAID_TIMES: Final = pl.Schema(
 
 
 def removed_offsets(
-    gone: pl.DataFrame,
+    tombstones: pl.DataFrame,
     events: pl.DataFrame,
     pending: pl.DataFrame,
     groups: pl.DataFrame,
@@ -45,7 +45,7 @@ def removed_offsets(
     """Return every offset tombstone with what is known around it.
 
     Args:
-        gone: The tombstones among `offset_events`, with all columns.
+        tombstones: The tombstones among `offset_events`, with all columns.
         events: `offset_events`, of whole partitions; of each at least what changed which offset.
         pending: `pending_spans`.
         groups: `group_spans`, by numbers.
@@ -61,7 +61,9 @@ def removed_offsets(
         `not_before_ms` and `not_after_ms` (bigint: between these it was written; null where nothing
         shows one of them).
     """
-    placed = with_condition(_placed(gone, events), groups, protections, protects, BY_NUMBERS)
+    placed = with_condition(
+        _with_acts(tombstones, events), groups, protections, protects, BY_NUMBERS
+    )
     told = _with_group_end(_with_pending(placed, pending), groups, GROUP)
     return with_bounds(told, said_times(events, timeless_partitions(told)))
 
@@ -71,18 +73,18 @@ def removed_of_groups(
 ) -> pl.DataFrame:
     """Return the same of whole groups, whose spans are by names, but what `with_bounds` adds."""
     gone = events.filter(pl.col("event") == REMOVED)
-    placed = with_condition(_placed(gone, events), groups, protections, HEEDED)
+    placed = with_condition(_with_acts(gone, events), groups, protections, HEEDED)
     return _with_group_end(_with_pending(placed, pending), groups, *GROUP_KEY)
 
 
-def _placed(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    told = _with_offsets_left(_acts(gone), events)
+def _with_acts(tombstones: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    told = _with_offsets_left(_acts(tombstones), events)
     return told.with_columns(pl.col("position").alias("place"))
 
 
-def timeless_partitions(gone: pl.DataFrame) -> list[int]:
+def timeless_partitions(tombstones: pl.DataFrame) -> list[int]:
     """Return the coordinators' partitions with tombstones that carry no time."""
-    timeless = gone.filter(pl.col("at").is_null())["coordinator_partition"]
+    timeless = tombstones.filter(pl.col("at").is_null())["coordinator_partition"]
     found: list[int] = timeless.unique().sort().to_list()
     return found
 
@@ -95,16 +97,16 @@ def said_times(events: pl.DataFrame, partitions: Sequence[int]) -> pl.DataFrame:
     return here.select(*_PLACE, said.alias("said_ms"))
 
 
-def with_bounds(gone: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+def with_bounds(tombstones: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
     """Bound the time of tombstones that carry none by what commits around them say.
 
     Args:
-        gone: Of `removed_of_groups`.
-        said: Of `said_times`: of all groups of the partitions.
+        tombstones: Of `removed_of_groups`.
+        times: Of `said_times`: of all groups of the partitions.
     """
     own, home = pl.col("at").dt.epoch("ms"), "coordinator_partition"
     bounds = (
-        said.group_by(_PLACE)
+        times.group_by(_PLACE)
         .agg(pl.col("said_ms").max())
         .sort(_PLACE)
         .select(
@@ -114,7 +116,7 @@ def with_bounds(gone: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
         )
     )
     return (
-        gone.join(bounds, on=_PLACE, how="left")
+        tombstones.join(bounds, on=_PLACE, how="left")
         .with_columns(
             pl.coalesce(own, "after").alias("not_before_ms"),
             pl.coalesce(own, "before").alias("not_after_ms"),
@@ -123,7 +125,7 @@ def with_bounds(gone: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+def with_topic_deletion(tombstones: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Add `topic_deleted_at`: the latest deletion of the topic's life that the offset belonged to.
 
     And `topic_was_deleted`: whether a topic of that name was, be it another life of it.
@@ -132,7 +134,7 @@ def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFram
     (``onPartitionsDeleted``): what is committed behind those tombstones is for the next life.
 
     Args:
-        gone: Of `removed_offsets`.
+        tombstones: Of `removed_offsets`.
         topics: The state table `topics`.
     """
     deleted = topics.filter(pl.col("deleted_at").is_not_null()).select(
@@ -152,7 +154,9 @@ def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFram
         .otherwise(~is_later.fill_null(value=False))
     )
     found = (
-        gone.select(*_PLACE, "topic", "at", "removed_topic_id", "removed_at", "removed_position")
+        tombstones.select(
+            *_PLACE, "topic", "at", "removed_topic_id", "removed_at", "removed_position"
+        )
         .join(deleted, on="topic")
         # The metadata log and the coordinator's log are stamped by different threads.
         .filter(at <= pl.col("at") + pl.duration(seconds=1))
@@ -167,21 +171,21 @@ def with_topic_deletion(gone: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFram
         .agg(at.max().alias("topic_deleted_at"))
     )
     names = deleted["topic"].unique().implode()
-    return gone.join(found, on=_PLACE, how="left").with_columns(
+    return tombstones.join(found, on=_PLACE, how="left").with_columns(
         pl.col("topic").is_in(names).fill_null(value=False).alias("topic_was_deleted")
     )
 
 
-def _acts(gone: pl.DataFrame) -> pl.DataFrame:
+def _acts(tombstones: pl.DataFrame) -> pl.DataFrame:
     # Without a time: tombstones of a group that follow each other without a gap.
-    ordered = gone.sort("position")
+    ordered = tombstones.sort("position")
     run = pl.int_range(pl.len(), dtype=pl.Int64).over(list(GROUP_KEY)) - pl.col("position") - 1
     acts = ordered.with_columns(pl.coalesce(pl.col("at").dt.epoch("us"), run).alias("act"))
     nth = pl.int_range(pl.len()).over([*ACT, "topic", "partition"])
     return acts.with_columns((nth > 0).alias("repeats"))
 
 
-def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def _with_offsets_left(tombstones: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Count, per act, the offsets of the group that it left in force."""
     had = pl.col("removed_position").is_not_null()
     change = (
@@ -192,7 +196,7 @@ def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame
         .otherwise(0)
     )
     in_force = pl.col("change").cum_sum().over(GROUP)
-    is_theirs = pl.col(GROUP).is_in(gone[GROUP].unique().implode())
+    is_theirs = pl.col(GROUP).is_in(tombstones[GROUP].unique().implode())
     counted = (
         events.filter(is_theirs)
         .select(GROUP, "position", "topic", "partition", "event", change.alias("change"))
@@ -201,16 +205,16 @@ def _with_offsets_left(gone: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame
         .filter(pl.col("event") == REMOVED)
     )
     left = (
-        gone.select(*ACT, GROUP, "position")
+        tombstones.select(*ACT, GROUP, "position")
         .join(counted.drop("event"), on=[GROUP, "position"])
         .sort("position")
         .group_by(*ACT)
         .agg(pl.col("in_force").last().cast(pl.Int64).alias("offsets_left"))
     )
-    return gone.join(left, on=list(ACT), how="left")
+    return tombstones.join(left, on=list(ACT), how="left")
 
 
-def _with_pending(gone: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
+def _with_pending(tombstones: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
     """Say whether a tombstone removed commits of open transactions."""
     ended = (
         pending.filter(pl.col("outcome") == REMOVED)
@@ -218,10 +222,10 @@ def _with_pending(gone: pl.DataFrame, pending: pl.DataFrame) -> pl.DataFrame:
         .unique()
         .with_columns(pl.lit(value=True).alias("removed_pending"))
     )
-    return _with_flag(gone, ended, [*KEY, "position"], "removed_pending")
+    return _with_flag(tombstones, ended, [*KEY, "position"], "removed_pending")
 
 
-def _with_group_end(gone: pl.DataFrame, groups: pl.DataFrame, *group: str) -> pl.DataFrame:
+def _with_group_end(tombstones: pl.DataFrame, groups: pl.DataFrame, *group: str) -> pl.DataFrame:
     """Say whether the group's own tombstone was written at the same time."""
     ends = (
         groups.filter(pl.col("family").is_null() & pl.col("from_at").is_not_null())
@@ -229,8 +233,8 @@ def _with_group_end(gone: pl.DataFrame, groups: pl.DataFrame, *group: str) -> pl
         .unique()
         .with_columns(pl.lit(value=True).alias("group_ended"))
     )
-    return _with_flag(gone, ends, [*group, "act"], "group_ended")
+    return _with_flag(tombstones, ends, [*group, "act"], "group_ended")
 
 
-def _with_flag(rows: pl.DataFrame, told: pl.DataFrame, on: list[str], flag: str) -> pl.DataFrame:
-    return rows.join(told, on=on, how="left").with_columns(pl.col(flag).fill_null(value=False))
+def _with_flag(rows: pl.DataFrame, flagged: pl.DataFrame, on: list[str], flag: str) -> pl.DataFrame:
+    return rows.join(flagged, on=on, how="left").with_columns(pl.col(flag).fill_null(value=False))

@@ -41,7 +41,7 @@ def with_topic_absence(
     outliving = _ids(topics.filter(at_its_start), "ids")
     nothing = pl.lit(None, pl.Boolean)
     is_absent = nothing if present is None else pl.col("ids_there").is_null()
-    tells_then = pl.lit(value=log.tells)
+    tells_then = pl.lit(value=log.has_log)
     if log.tells_from is not None:
         tells_then &= pl.col("at") >= pl.lit(log.tells_from)
     named = pl.col("removed_topic_id")
@@ -60,7 +60,7 @@ def with_topic_absence(
     told = (
         pl.when(tells_then.fill_null(value=False))
         .then(pl.lit(value=False))
-        .otherwise(went_before if log.tells else without_log)
+        .otherwise(went_before if log.has_log else without_log)
     )
     return (
         removed.join(there, on="topic", how="left")

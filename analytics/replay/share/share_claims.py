@@ -99,14 +99,14 @@ def _last_records(records: pl.DataFrame) -> pl.DataFrame:
     return last.drop("partition")
 
 
-def _partitions(told: pl.DataFrame, claim: str) -> pl.DataFrame:
+def _partitions(claims: pl.DataFrame, claim: str) -> pl.DataFrame:
     listed = pl.col("topic").struct.field("partitions").alias("partition")
-    rows = _topics(told, claim).with_columns(listed).explode("partition")
+    rows = _topics(claims, claim).with_columns(listed).explode("partition")
     return rows.drop_nulls("partition")
 
 
-def _topics(told: pl.DataFrame, claim: str) -> pl.DataFrame:
+def _topics(claims: pl.DataFrame, claim: str) -> pl.DataFrame:
     """Return the topics of one kind of claim, as `topic` and by their ids."""
-    topics = told.select("group_id", pl.col(f"{claim}_topics").alias("topic")).explode("topic")
+    topics = claims.select("group_id", pl.col(f"{claim}_topics").alias("topic")).explode("topic")
     topic_id = pl.col("topic").struct.field("topic_id")
     return topics.drop_nulls("topic").with_columns(topic_id, claim=pl.lit(claim))

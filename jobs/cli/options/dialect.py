@@ -18,17 +18,17 @@ dialect_option = click.option(
 """`--dialect` as `dialect: str | None`."""
 
 
-def refuse_other_options(taken: Collection[str]) -> None:
+def refuse_other_options(accepted: Collection[str]) -> None:
     """Refuse options of the running command that mean nothing in the dialect.
 
     Args:
-        taken: Names of parameters that mean something there, besides those of the output.
+        accepted: Names of parameters that mean something there, besides those of the output.
 
     Raises:
         click.UsageError: Another one was given.
     """
     context = click.get_current_context()
-    known = {*taken, *_OF_OUTPUT}
+    known = {*accepted, *_OF_OUTPUT}
     for each in context.command.params:
         source = context.get_parameter_source(str(each.name))
         if source is ParameterSource.COMMANDLINE and each.name not in known:

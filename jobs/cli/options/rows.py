@@ -113,7 +113,9 @@ def table_option(
         needs: Of tables that only another option makes, that option.
     """
 
-    def tell(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    def mention_others(
+        ctx: click.Context, _parameter: click.Parameter, value: str | None
+    ) -> str | None:
         is_of_this = ctx.params.get("dialect") is None
         if value is None and beside and is_of_this and ctx.params.get("output_format") == "csv":
             others = ", ".join(f"--table {name}" for name in beside)
@@ -125,7 +127,7 @@ def table_option(
     declared = click.option(
         "--table",
         type=click.Choice([*names, *beside]),
-        callback=tell,
+        callback=mention_others,
         help="Show only this table.",
     )
 

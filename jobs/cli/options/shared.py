@@ -62,17 +62,17 @@ def _no_color(ctx: click.Context, _parameter: click.Parameter, value: bool) -> N
         ctx.color = False
 
 
-def _said(name: str, callback: Callable[..., None], text: str) -> Callable[[Any], Any]:
+def _output_flag(name: str, callback: Callable[..., None], text: str) -> Callable[[Any], Any]:
     return click.option(
         name, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=text
     )
 
 
 output_options = in_order(
-    _said("--quiet", _quiet, "Print only errors on stderr."),
-    _said("--verbose", _verbose, "Print what was recognised and assumed, and Spark's log."),
-    _said("--no-progress", _no_progress, "Show no progress, even on a terminal."),
-    _said("--no-color", _no_color, "Use no color, even on a terminal."),
+    _output_flag("--quiet", _quiet, "Print only errors on stderr."),
+    _output_flag("--verbose", _verbose, "Print what was recognised and assumed, and Spark's log."),
+    _output_flag("--no-progress", _no_progress, "Show no progress, even on a terminal."),
+    _output_flag("--no-color", _no_color, "Use no color, even on a terminal."),
 )
 """`--quiet`, `--verbose`, `--no-progress`, `--no-color`: they set up the run's `Console`."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.decode.kafka_version import Seen, infer_kafka_version
+from analytics.decode.kafka_version import RecordFormat, infer_kafka_version
 from schemas import all_record_types
 from schemas.releases import FieldEvidence, field_evidence
 
 
-def offset_commit(version: int) -> Seen:
-    return Seen("__consumer_offsets", "offset_commit", version, None)
+def offset_commit(version: int) -> RecordFormat:
+    return RecordFormat("__consumer_offsets", "offset_commit", version, None)
 
 
 def test_the_newest_release_that_something_shows_counts() -> None:
@@ -30,8 +30,8 @@ def test_a_level_newer_than_any_known_is_taken_for_the_newest_known() -> None:
 
 
 def test_layouts_tell_releases_apart_that_share_a_version() -> None:
-    early = Seen("__share_group_state", "share_snapshot", 0, "4.0")
-    later = Seen("__share_group_state", "share_snapshot", 0, "4.1+")
+    early = RecordFormat("__share_group_state", "share_snapshot", 0, "4.0")
+    later = RecordFormat("__share_group_state", "share_snapshot", 0, "4.1+")
     assert infer_kafka_version([early], []).at_least == "4.0"
     assert infer_kafka_version([early, later], []).at_least == "4.1"
 
@@ -41,7 +41,7 @@ def test_a_tombstone_shows_nothing() -> None:
 
 
 def test_a_two_digit_minor_release_is_newer_than_a_one_digit_one() -> None:
-    metadata = Seen("__consumer_offsets", "group_metadata", 1, None)
+    metadata = RecordFormat("__consumer_offsets", "group_metadata", 1, None)
     assert infer_kafka_version([offset_commit(1), metadata], []).at_least == "0.10.1"
 
 

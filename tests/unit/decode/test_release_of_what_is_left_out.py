@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from analytics.decode.kafka_version import KafkaVersion, Seen, infer_kafka_version
+from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
 from analytics.decode.records.chunks import Decoded, RecordKind, decode_chunk
 from analytics.decode.records.tables import Origin
 from analytics.decode.selection import Selection
@@ -46,7 +46,9 @@ def fields_set(decoded: list[Decoded]) -> set[FieldEvidence]:
 
 def release(topic: str, kinds: set[RecordKind], fields: set[FieldEvidence]) -> KafkaVersion:
     types = record_types(topic)
-    seen = [Seen(topic, types[one.record_type].table, one.version, one.layout) for one in kinds]
+    seen = [
+        RecordFormat(topic, types[one.record_type].table, one.version, one.layout) for one in kinds
+    ]
     return infer_kafka_version(seen, [], fields)
 
 

@@ -42,17 +42,17 @@ def test_a_broken_regex_is_refused_with_its_text() -> None:
 def test_excluded_groups_are_left_out_of_the_included_ones() -> None:
     key = Group({"group": names("a-1", "a-2", "b-1")}, 3)
     selection = Selection(groups=("a-*",), exclude_groups=("a-2",))
-    assert selection.wanted(key).tolist() == [True, False, False]
+    assert selection.selects(key).tolist() == [True, False, False]
 
 
 def test_a_key_without_a_group_is_always_wanted() -> None:
     key = Group({"transactional_id": names("tx")}, 1)
-    assert Selection(groups=("nothing",)).wanted(key).tolist() == [True]
+    assert Selection(groups=("nothing",)).selects(key).tolist() == [True]
 
 
 def test_topics_select_offsets_only_where_the_key_names_one() -> None:
     key = Group({"group": names("g", "g"), "topic": names("orders", "audit")}, 2)
-    assert Selection(topics=("ord*",)).wanted(key).tolist() == [True, False]
+    assert Selection(topics=("ord*",)).selects(key).tolist() == [True, False]
 
 
 def test_a_name_that_looks_like_a_pattern_is_a_name_where_it_is_there() -> None:

@@ -31,7 +31,7 @@ def test_a_log_directory(broker: LogDir) -> None:
     found = recognize([str(broker.path)])
     assert found.disks[0].path == str(broker.path)
     assert found.disks[0].partitions is None
-    assert found.said == (f"{broker.path}: a broker's log directory",)
+    assert found.descriptions == (f"{broker.path}: a broker's log directory",)
 
 
 def test_a_log_directory_without_meta_properties_is_known_by_its_partitions(
@@ -53,7 +53,9 @@ def test_a_folder_of_brokers_beside_other_things(broker: LogDir) -> None:
     (broker.path.parent / "about.json").write_text("{}")
     found = recognize([str(broker.path.parent)])
     assert paths(found) == ["broker-1", "broker-2"]
-    assert any("tools: not a log directory; not read" in sentence for sentence in found.said)
+    assert any(
+        "tools: not a log directory; not read" in sentence for sentence in found.descriptions
+    )
 
 
 def test_disks_of_a_broker_within_a_folder_of_brokers(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_glob_names_what_it_matches(broker: LogDir) -> None:
     (broker.path.parent / "broker-3.txt").write_text("no")
     found = recognize([str(broker.path.parent / "broker-*")])
     assert paths(found) == ["broker-1", "broker-2"]
-    assert any("broker-3.txt" in sentence for sentence in found.said)
+    assert any("broker-3.txt" in sentence for sentence in found.descriptions)
 
 
 def test_a_glob_that_matches_nothing_and_one_that_matches_nothing_known(tmp_path: Path) -> None:

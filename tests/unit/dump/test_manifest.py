@@ -30,8 +30,8 @@ def manifest_of(*inputs: Path, crc: bool = True) -> dict[str, Any]:
         copies=copies,
         surveys=looked.surveys,
         absent_partitions=absent_partitions(copies),
-        divergences=looked.seen.divergences,
-        leading=looked.seen.leading,
+        divergences=looked.findings.divergences,
+        leading=looked.findings.leading,
         is_crc_checked=crc,
     )
     return build_manifest("1.2.3", [str(each) for each in inputs], {}, findings)

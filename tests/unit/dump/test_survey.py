@@ -194,7 +194,7 @@ def test_a_segment_alone_cannot_tell_from_where_it_is_complete(disk: LogDir) -> 
 
 def test_record_types_are_those_of_a_sample(failover_dump: Path) -> None:
     copies = read_copies(recognize([str(failover_dump)]).disks, next_offset, [])
-    sample = study(copies, PlanOptions()).seen.sample
+    sample = study(copies, PlanOptions()).findings.sample
     assert sample.metadata_levels == {30}
     seen = {(kind.topic, kind.record_type, kind.version) for kind in sample.kinds}
     assert ("__consumer_offsets", 1, 4) in seen
@@ -213,8 +213,8 @@ def test_processes_find_what_one_process_finds(
     monkeypatch.setattr("analytics.dump.inspection.study._processors", lambda: 2)
     shared = study(copies, PlanOptions())
     assert shared.surveys == alone.surveys
-    assert shared.seen.divergences == alone.seen.divergences
-    assert shared.seen.sample == alone.seen.sample
+    assert shared.findings.divergences == alone.findings.divergences
+    assert shared.findings.sample == alone.findings.sample
 
 
 # --- what changes while it is read ---------------------------------------------------------------

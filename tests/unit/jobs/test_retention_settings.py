@@ -50,11 +50,13 @@ ORDER = {
         (10080, "default_assumed", 7),
     ),
     "--config": (
-        replace(DYNAMIC, brokers=[broker(1, retention=40)], given=GivenSettings({RETENTION: "30"})),
+        replace(
+            DYNAMIC, brokers=[broker(1, retention=40)], overrides=GivenSettings({RETENTION: "30"})
+        ),
         (30, "broker_config", 600_000),
     ),
     "one --retention-minutes": (
-        replace(DYNAMIC, given=GivenSettings({RETENTION: "30", INTERVAL: "9"}), minutes=[20]),
+        replace(DYNAMIC, overrides=GivenSettings({RETENTION: "30", INTERVAL: "9"}), minutes=[20]),
         (20, "option", 9),
     ),
     "several are tried, and another is in force": (
@@ -85,7 +87,7 @@ SAID = {
         "10080 (Kafka's default, assumed: broker-1.properties does not set it)",
     ),
     "--config": (
-        replace(BARE, given=GivenSettings({RETENTION: "30"})),
+        replace(BARE, overrides=GivenSettings({RETENTION: "30"})),
         "30 (from the settings given: --config)",
     ),
     "the metadata log": (DYNAMIC, "50 (from the metadata log)"),
@@ -97,7 +99,7 @@ SAID = {
 @pytest.mark.parametrize("case", SAID)
 def test_what_is_in_force_is_said_with_where_it_is_from(case: str) -> None:
     sources, expected = SAID[case]
-    said = retention_found(sources).said
+    said = retention_found(sources).explanations
     assert said[0].startswith(f"{RETENTION} = {expected} is in force; {INTERVAL} = ")
     tried = ", ".join(map(str, retention_found(sources).minutes))
     assert said[-1] == f"what-if tries {RETENTION} = {tried}"
@@ -129,7 +131,7 @@ def test_brokers_that_disagree_are_named() -> None:
 
 
 def test_each_coordinators_retention_is_said_with_its_file() -> None:
-    assert disagreeing().said[1] == (
+    assert disagreeing().explanations[1] == (
         f"__consumer_offsets 0: {RETENTION} = 60 (from the settings given: broker-1.properties)"
     )
 
@@ -158,7 +160,7 @@ def test_settings_of_groups_go_before_those_of_brokers() -> None:
         replace(
             BARE,
             dynamic_groups={"a": {RETENTION: "1"}, "b": {RETENTION: "2"}, "c": {"x": "y"}},
-            given=GivenSettings(groups={"b": {RETENTION: "3"}}),
+            overrides=GivenSettings(groups={"b": {RETENTION: "3"}}),
         )
     )
     kept = {
@@ -212,7 +214,7 @@ def test_what_the_metadata_log_says_holds_since_it_was_set() -> None:
     assert kept.otherwise == Setting(5 * 60_000, "dynamic", 600_000)
     assert kept.of_partitions == {2: Setting(6 * 60_000, "dynamic", 600_000, since_ms, week)}
     assert kept.of_groups == {"g": Setting(7 * 60_000, "dynamic", 600_000, since_ms, week)}
-    given = replace(sources, given=GivenSettings({RETENTION: "30"}))
+    given = replace(sources, overrides=GivenSettings({RETENTION: "30"}))
     assert retention_found(given).retention.otherwise.since_ms is None
 
 
@@ -226,13 +228,13 @@ def test_no_release_heeds_what_the_metadata_log_says_and_that_is_told() -> None:
 @pytest.mark.parametrize("text", ["0", "-1"])
 def test_a_setting_that_kafka_does_not_take_is_an_error(text: str) -> None:
     with pytest.raises(InputNotRecognizedError, match="from 1 to"):
-        retention_found(replace(BARE, given=GivenSettings({INTERVAL: text})))
+        retention_found(replace(BARE, overrides=GivenSettings({INTERVAL: text})))
 
 
 @pytest.mark.parametrize("text", ["seven", "1.5", ""])
 def test_a_setting_that_is_no_number_is_an_error(text: str) -> None:
     with pytest.raises(InputNotRecognizedError, match=RETENTION):
-        retention_found(replace(BARE, given=GivenSettings({RETENTION: text})))
+        retention_found(replace(BARE, overrides=GivenSettings({RETENTION: text})))
 
 
 PROPERTIES = r"""

@@ -246,7 +246,7 @@ def test_an_incomplete_group_is_shown_and_said_to_be_so(tmp_path: Path) -> None:
     rows = [group("my-group", home=12, complete=False, missing=lost)]
     workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
     answer = asked(workspace, "my-group")
-    assert answer.found["group_id"].to_pylist() == ["my-group"]
+    assert answer.rows["group_id"].to_pylist() == ["my-group"]
     assert answer.cannot_tell == (f"my-group: {lost}",)
 
 
@@ -257,11 +257,11 @@ def test_a_group_whose_name_looks_like_a_pattern_is_said_to_have_been_meant(
     rows = [group(each, home=home_of(each, 50)) for each in (name, "ab")]
     workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
     answer = asked(workspace, name)
-    assert answer.found["group_id"].to_pylist() == [name]
+    assert answer.rows["group_id"].to_pylist() == [name]
     (remark,) = answer.remarks
     assert f"--group {name!r} was taken for the group of that very name" in remark
     (regex,) = shlex.split(remark.rpartition("--group ")[2])
-    assert set(asked(workspace, regex).found["group_id"].to_pylist()) == {name, "ab"}
+    assert set(asked(workspace, regex).rows["group_id"].to_pylist()) == {name, "ab"}
     assert asked(workspace, "ab").remarks == []
 
 
@@ -333,7 +333,7 @@ def test_a_type_narrows_what_is_found_not_what_is_there(tmp_path: Path) -> None:
     workspace = write_workspace(tmp_path, {"groups": rows}, partitions=partitions(*range(50)))
     with replayed(Console(quiet=True), inputs=[str(workspace)]) as found:
         by_type = {
-            kind: select_groups(found, kind).found["group_id"].to_pylist()
+            kind: select_groups(found, kind).rows["group_id"].to_pylist()
             for kind in ("classic", "simple", "share", "streams")
         }
         assert found.tables.selection == Selection()

@@ -24,7 +24,7 @@ def replayed_in(folder: Path) -> Replayed:
     manifest = {**EMPTY, "replay": REPLAY}
     space.prepare()
     space.write("manifest.json", json.dumps(manifest))
-    return Replayed(StoredTables(space), space, manifest, given=(str(folder),))
+    return Replayed(StoredTables(space), space, manifest, inputs=(str(folder),))
 
 
 def rows(*groups: str) -> pa.Table:
@@ -42,7 +42,7 @@ def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "out")
     space = replayed.tables.workspace
     keep_evaluations(space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed)
-    again = Replayed(replayed.tables, space, space.manifest(), given=replayed.given)
+    again = Replayed(replayed.tables, space, space.manifest(), inputs=replayed.inputs)
     keep_evaluations(space, {"rebalances": rows("b")}, again)
     assert read(tmp_path / "out", "group_churn") == ["a"]
     assert read(tmp_path / "out", "rebalances") == ["b"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analytics.engine.cut_tables import Cut, buckets_of
-from analytics.engine.laid_records import laying
+from analytics.engine.laid_records import record_layout
 from analytics.replay.log.instants import END
 from analytics.tables.bucket_files import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
@@ -73,7 +73,7 @@ def test_what_a_task_laid_out_that_was_tried_again_counts_once(
     reader: RecordReader, tmp_path: Path
 ) -> None:
     into = buckets_of(reader, 100)
-    work = laying(Cut(reader, END), into, str(tmp_path))
+    work = record_layout(Cut(reader, END), into, str(tmp_path))
     for number in range(len(work.tasks)):
         work.run(number)
     attempts = [work.run(number) for number in range(len(work.tasks))]
@@ -90,7 +90,7 @@ def test_what_a_task_laid_out_that_was_tried_again_counts_once(
 def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:
     """Lay all records out; return into how many buckets."""
     into = buckets_of(reader, most)
-    work = laying(Cut(reader, END), into, str(folder))
+    work = record_layout(Cut(reader, END), into, str(folder))
     for number in range(len(work.tasks)):
         work.run(number)
     return len(into)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from analytics.replay.dump.chosen_release import (
+    FROM_RECORDS,
     NAMED,
     NAMED_BEFORE,
     NOTHING,
-    SHOWN,
     ChosenRelease,
     chosen_release,
     named_release,
@@ -77,7 +77,7 @@ SHOWS_NOTHING: dict[str, Any] = {"kafka_version": {"at_least": None}}
             id="earlier",
         ),
         pytest.param(
-            None, None, workspace("4.0", is_named=True), ("4.1", SHOWN), id="asked as a dump"
+            None, None, workspace("4.0", is_named=True), ("4.1", FROM_RECORDS), id="asked as a dump"
         ),
         pytest.param(None, None, SHOWS_NOTHING, (NEWEST, NOTHING), id="nothing"),
     ],
@@ -94,8 +94,8 @@ def test_what_a_person_names_goes_before_what_a_dump_shows(
         (ChosenRelease("4.1", NAMED), True, True),
         (ChosenRelease("4.1", NAMED), False, True),
         (ChosenRelease("4.0", NAMED_BEFORE), True, False),
-        (ChosenRelease("4.1", SHOWN), True, False),
-        (ChosenRelease("4.1", SHOWN), False, True),
+        (ChosenRelease("4.1", FROM_RECORDS), True, False),
+        (ChosenRelease("4.1", FROM_RECORDS), False, True),
         (ChosenRelease(NEWEST, NOTHING), False, True),
     ],
 )

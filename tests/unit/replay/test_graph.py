@@ -59,7 +59,7 @@ def _laid(*steps: TableStep) -> list[tuple[list[str], set[str], set[str], list[s
         (
             [step.output for step in each.of_buckets],
             set(each.gathered),
-            set(each.written),
+            set(each.tables),
             [step.output for step in each.once],
         )
         for each in passes(steps)

@@ -79,19 +79,19 @@ def cases_at(
 
 def assembled(
     groups: pl.DataFrame,
-    wants: pl.DataFrame,
+    subscriptions: pl.DataFrame,
     has: pl.DataFrame,
-    known: pl.DataFrame,
+    needed: pl.DataFrame,
     topics: pl.DataFrame,
 ) -> pl.DataFrame:
     """Put groups together with their members, what these have, and the topics.
 
     Args:
         groups: One row a span.
-        wants: Members, in order of their ids: `SPAN`, `member` (tells those of a span apart) and
-            `MEMBER_FIELDS` but `has`.
+        subscriptions: Members, in order of their ids: `SPAN`, `member` (unique within a span)
+            and `MEMBER_FIELDS` but `has`.
         has: What they have, in order of topics: `SPAN`, `member`, `topic`, `partitions`.
-        known: `SPAN` and `TOPIC_FIELDS`: what is known of the topics a group needs.
+        needed: `SPAN` and `TOPIC_FIELDS`: what is known of the topics a group needs.
         topics: The table `topics`.
 
     Returns:
@@ -102,11 +102,11 @@ def assembled(
         pl.struct("topic", "partitions").alias("has")
     )
     members = (
-        wants.join(held, on=[SPAN, "member"], how="left", maintain_order="left")
+        subscriptions.join(held, on=[SPAN, "member"], how="left", maintain_order="left")
         .group_by(SPAN, maintain_order=True)
         .agg(pl.struct(MEMBER_FIELDS).alias("members"))
     )
-    about = known.sort("topic").group_by(SPAN).agg(pl.struct(TOPIC_FIELDS).alias("topics"))
+    about = needed.sort("topic").group_by(SPAN).agg(pl.struct(TOPIC_FIELDS).alias("topics"))
     return (
         groups.join(members, on=SPAN)
         .join(about, on=SPAN, how="left")
@@ -157,9 +157,9 @@ def owned(assignments: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def needed_topics(wants: pl.DataFrame, has: pl.DataFrame) -> pl.DataFrame:
+def needed_topics(subscriptions: pl.DataFrame, has: pl.DataFrame) -> pl.DataFrame:
     """Return the topics that members want or have: `SPAN`, `topic`."""
-    named = wants.select(SPAN, pl.col("wants").alias("topic")).explode("topic")
+    named = subscriptions.select(SPAN, pl.col("wants").alias("topic")).explode("topic")
     return pl.concat([named, has.select(SPAN, "topic")]).drop_nulls("topic").unique()
 
 
@@ -190,11 +190,11 @@ def tasks_of(sources: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def with_assignable(known: pl.DataFrame, share_partitions: pl.DataFrame) -> pl.DataFrame:
+def with_assignable(topics: pl.DataFrame, share_partitions: pl.DataFrame) -> pl.DataFrame:
     """Add `assignable` for share groups: the partitions that are initialized for them.
 
     Args:
-        known: `SPAN` and `TOPIC_FIELDS` but that.
+        topics: `SPAN` and `TOPIC_FIELDS` but that.
         share_partitions: The table. A group with nothing in it is not told what it may be given.
     """
     is_ready = pl.col("phase") == "initialized"
@@ -203,4 +203,4 @@ def with_assignable(known: pl.DataFrame, share_partitions: pl.DataFrame) -> pl.D
         .group_by("group_id", "topic")
         .agg(pl.col("partition").filter(is_ready).unique().sort().alias("assignable"))
     )
-    return known.join(ready, on=["group_id", "topic"], how="left").select(SPAN, *TOPIC_FIELDS)
+    return topics.join(ready, on=["group_id", "topic"], how="left").select(SPAN, *TOPIC_FIELDS)

@@ -81,7 +81,7 @@ class Case:
                     owners.setdefault((topic, partition), []).append(member.id)
         return owners
 
-    def gone(self) -> int:
+    def partitions_of_deleted(self) -> int:
         """Return how many assigned partitions exist no more."""
         alive = sum(
             len(held) for member in self.group.members for held in self.group.owned(member).values()

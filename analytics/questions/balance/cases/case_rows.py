@@ -10,7 +10,7 @@ from analytics.assignors.group import Group, Member, TopicId
 from analytics.questions.balance.cases.case import CLASSIC, COUNT_SOURCES, SHARE, Case
 from analytics.questions.balance.judgement.partition_names import counted
 
-_SEEN = "seen"
+_LOWER_BOUND = "seen"
 _CONSUMERS = "consumer"
 _STABLE = "STABLE"
 
@@ -46,9 +46,12 @@ def case_of(row: Row) -> Case:
 
 
 def _group(
-    row: Row, topics: Mapping[str, Row], wants: Mapping[str, frozenset[str]], known: set[str]
+    row: Row,
+    topics: Mapping[str, Row],
+    subscriptions: Mapping[str, frozenset[str]],
+    names: set[str],
 ) -> Group:
-    counts = {name: int(topics[name]["partitions"]) for name in sorted(known)}
+    counts = {name: int(topics[name]["partitions"]) for name in sorted(names)}
     members = []
     for each in row["members"]:
         current = {held["topic"]: tuple(held["partitions"]) for held in each["has"] or ()}
@@ -56,7 +59,7 @@ def _group(
             Member(
                 id=each["member_id"],
                 # What nobody counts is told apart; the assignors pass over what does not exist.
-                subscription=wants[each["member_id"]] & known,
+                subscription=subscriptions[each["member_id"]] & names,
                 current=current,
                 instance_id=each["group_instance_id"],
                 rack=each["rack_id"],

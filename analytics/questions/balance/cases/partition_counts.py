@@ -14,13 +14,15 @@ COUNTS = pl.Schema(
 )
 
 
-def partition_counts(topics: pl.DataFrame, told: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+def partition_counts(
+    topics: pl.DataFrame, in_records: pl.DataFrame, highest: pl.DataFrame
+) -> pl.DataFrame:
     """Return the partition count of every living topic that something is known of.
 
     Args:
         topics: The table `topics`.
-        told: Counts that records of groups hold: `topic`, `partitions` (`counts_in_records`).
-        seen: Of `highest_seen`: a lower bound.
+        in_records: Counts that records of groups hold: `topic`, `partitions` (`counts_in_records`).
+        highest: Of `highest_seen`: a lower bound.
 
     Returns:
         `COUNTS`: one row a topic; `topic_id` is null where it is not known.
@@ -31,8 +33,10 @@ def partition_counts(topics: pl.DataFrame, told: pl.DataFrame, seen: pl.DataFram
     )
     other = pl.concat(
         [
-            told.select("topic", "partitions", pl.lit(PARTITION_METADATA).alias("counted_by")),
-            seen.select("topic", "partitions", pl.lit(SEEN).alias("counted_by")),
+            in_records.select(
+                "topic", "partitions", pl.lit(PARTITION_METADATA).alias("counted_by")
+            ),
+            highest.select("topic", "partitions", pl.lit(SEEN).alias("counted_by")),
         ]
     )
     if has_metadata_log(topics):

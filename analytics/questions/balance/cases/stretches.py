@@ -8,12 +8,14 @@ from analytics.questions.balance.cases.at_instant import SPAN
 from analytics.replay.history.neighbours import EPOCH
 
 
-def stretches(epochs: pl.DataFrame, wants: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
+def stretches(
+    epochs: pl.DataFrame, subscriptions: pl.DataFrame, sizes: pl.DataFrame
+) -> pl.DataFrame:
     """Cut epochs at the times when a topic that a member wants grew, came or went.
 
     Args:
         epochs: `EPOCH` and whatever else of an epoch, `from_timestamp` and `to_timestamp` among it.
-        wants: `EPOCH`, `wants` (list of topics) of members.
+        subscriptions: `EPOCH`, `subscriptions` (list of topics) of members.
         sizes: `topic_sizes`.
 
     Returns:
@@ -23,7 +25,7 @@ def stretches(epochs: pl.DataFrame, wants: pl.DataFrame, sizes: pl.DataFrame) ->
         sizes.select("topic", pl.col(time).alias("change")) for time in ("since", "until")
     ).drop_nulls("change")
     wanted = (
-        wants.select(EPOCH, pl.col("wants").alias("topic"))
+        subscriptions.select(EPOCH, pl.col("wants").alias("topic"))
         .explode("topic")
         .filter(pl.col("topic").is_in(changes["topic"].unique().implode()))
         .unique()

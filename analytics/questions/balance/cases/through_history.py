@@ -57,7 +57,7 @@ def cases_of_history(
         What `case_rows.case_of` reads: one row a stretch.
     """
     at, held = numbered(epochs, held), in_order_of_ids(held)
-    wants = _wants(members_at(held, at), at, expressions, parts)
+    wants = _members_with_topics(members_at(held, at), at, expressions, parts)
     spans = stretches(at.drop(OF_LIFE), wants.unique([EPOCH, _WISH]), sizes)
     times = spans.select(EPOCH, SPAN, "group_id", "from_timestamp")
     span_wants = wants.join(times.select(EPOCH, SPAN), on=EPOCH, maintain_order="left")
@@ -84,7 +84,7 @@ def cases_of_history(
     return found.drop(EPOCH).join(owned_before, on=SPAN, how="left")
 
 
-def _wants(
+def _members_with_topics(
     members: pl.DataFrame, epochs: pl.DataFrame, expressions: pl.DataFrame, parts: pl.DataFrame
 ) -> pl.DataFrame:
     """Return members as `assembled` takes them; `_WISH` numbers what those of a group want."""

@@ -37,10 +37,12 @@ def topic_sizes(decoded: Mapping[str, pl.DataFrame], counts: pl.DataFrame) -> pl
         each time that partitions were added.
     """
     timeless = counts.filter(pl.col("counted_by") != METADATA_LOG)
-    return pl.concat([_told(decoded), timeless.match_to_schema(SIZES, missing_columns="insert")])
+    return pl.concat(
+        [_logged_sizes(decoded), timeless.match_to_schema(SIZES, missing_columns="insert")]
+    )
 
 
-def _told(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _logged_sizes(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     value = pl.col("value").struct
     log = metadata_log(decoded)
     topics, removals, partitions = (log.visible(name) for name in TOLD_BY)

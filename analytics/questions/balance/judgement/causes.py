@@ -39,7 +39,7 @@ def _causes(case: Case, facts: Facts) -> Iterator[str]:
         yield from _unread(case, facts.unassigned)
     if unwanted := case.unwanted():
         yield f"members still have {named(unwanted)}, which nobody subscribes to"
-    if gone := case.gone():
+    if gone := case.partitions_of_deleted():
         yield f"{counted(gone, _unit(case))} assigned to members do not exist"
     if waiting := case.uninitialized():
         yield f"{counted(waiting, 'partition')} may not be given yet: not initialized"
@@ -106,15 +106,15 @@ def _why_forced(case: Case, facts: Facts) -> Iterator[str]:
         )
     elif not case.group.subscriptions_are_equal:
         yield f"members want different topics: {_partly_wanted(case)}"
-    elif facts.wanted < members and not case.is_share:
-        idle = members - facts.wanted
+    elif facts.to_assign < members and not case.is_share:
+        idle = members - facts.to_assign
         yield (
-            f"{counted(facts.wanted, _unit(case))} for {counted(members, 'member')}: "
+            f"{counted(facts.to_assign, _unit(case))} for {counted(members, 'member')}: "
             f"{idle} must be idle"
         )
     else:
         yield (
-            f"{counted(facts.wanted, _unit(case))} cannot split evenly over "
+            f"{counted(facts.to_assign, _unit(case))} cannot split evenly over "
             f"{counted(members, 'member')}; nothing to fix"
         )
 

@@ -19,7 +19,7 @@ class Facts:
 
     Attributes:
         spread: Of all sizes.
-        wanted: Partitions that should have an owner.
+        to_assign: Partitions that should have an owner.
         unassigned: Those of them that have none.
         doubled: Partitions with several owners where only one may have them.
         shared: Partitions with several owners.
@@ -31,7 +31,7 @@ class Facts:
     """
 
     spread: Spread
-    wanted: int
+    to_assign: int
     unassigned: list[TopicPartition]
     doubled: list[TopicPartition]
     shared: int
@@ -62,7 +62,7 @@ def facts_of(case: Case) -> Facts:
         forced = _forced(case, sizes, best, unassigned, by_units=by_units)
     return Facts(
         spread=spread,
-        wanted=len(to_assign),
+        to_assign=len(to_assign),
         unassigned=unassigned,
         doubled=[] if case.is_share else sorted(several),
         shared=len(several),
@@ -96,7 +96,7 @@ def _forced(
     """Whether uneven sizes are the most even ones possible."""
     if case.unknown or best is None:
         return None
-    if unassigned or case.gone():
+    if unassigned or case.partitions_of_deleted():
         return False
     if by_units:
         return True

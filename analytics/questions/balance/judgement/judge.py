@@ -68,7 +68,7 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
     facts = facts_of(case)
     is_known = not case.unknown
     best = facts.best.sizes if facts.best and facts.best.is_certain else None
-    covered = facts.wanted - len(facts.unassigned)
+    covered = facts.to_assign - len(facts.unassigned)
     progress = vars(progress_of(case) or Progress())
     sizes = case.sizes()
     word = verdict(case, facts, rules)
@@ -85,12 +85,12 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
         topic_count=len(
             {topic for m in case.group.members for topic, held in m.current.items() if held}
         ),
-        partition_count=facts.wanted if is_known else None,
+        partition_count=facts.to_assign if is_known else None,
         min_partitions=facts.spread.smallest,
         max_partitions=facts.spread.largest,
         mean_partitions=facts.spread.mean,
         stddev_partitions=facts.spread.deviation,
-        score=score(list(sizes.values()), covered, facts.wanted) if is_judged else None,
+        score=score(list(sizes.values()), covered, facts.to_assign) if is_judged else None,
         idle_members=facts.spread.idle,
         unassigned_partitions=len(facts.unassigned) if is_known else None,
         shared_partitions=facts.shared,
@@ -99,7 +99,7 @@ def judge(case: Case, rules: BalanceRules) -> Judgement:
         cause=cause(case, facts),
         best_min_partitions=best[0] if best else None,
         best_max_partitions=best[-1] if best else None,
-        gone_partitions=case.gone(),
+        gone_partitions=case.partitions_of_deleted(),
         uninitialized_partitions=case.uninitialized() if is_known else None,
         member_with_most=most,
         member_with_fewest=fewest,

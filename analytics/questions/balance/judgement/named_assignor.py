@@ -67,9 +67,9 @@ def is_dealt_by_name(case: Case, name: str) -> bool:
     return all(held == _without_empty(given.get(member, {})) for member, held in has.items())
 
 
-def _is_part(held: dict[str, list[int]], given: dict[str, list[int]]) -> bool:
-    return all(set(numbers) <= set(given.get(topic, ())) for topic, numbers in held.items())
+def _is_part(held: dict[str, list[int]], whole: dict[str, list[int]]) -> bool:
+    return all(set(numbers) <= set(whole.get(topic, ())) for topic, numbers in held.items())
 
 
-def _without_empty(given: dict[str, list[int]]) -> dict[str, list[int]]:
-    return {topic: sorted(numbers) for topic, numbers in given.items() if numbers}
+def _without_empty(partitions: dict[str, list[int]]) -> dict[str, list[int]]:
+    return {topic: sorted(numbers) for topic, numbers in partitions.items() if numbers}

@@ -41,7 +41,7 @@ def moves_to_even(sizes: Sequence[int]) -> int:
     return sum(above) - min(extras, len(above))
 
 
-def score(sizes: Sequence[int], covered: int, wanted: int) -> float:
+def score(sizes: Sequence[int], covered: int, to_assign: int) -> float:
     """Return the evenness of sizes, from 0 to 100, times the share of partitions with an owner.
 
     100 says that no partition has to move and none lacks an owner; 0 that one member has all of
@@ -51,12 +51,12 @@ def score(sizes: Sequence[int], covered: int, wanted: int) -> float:
     Args:
         sizes: Partitions of each member.
         covered: Partitions that have an owner, of
-        wanted: those that should.
+        to_assign: those that should.
     """
     total = sum(sizes)
     worst = total - math.ceil(total / len(sizes)) if sizes else 0
     evenness = 1 - min(1.0, moves_to_even(sizes) / worst) if worst > 0 else 1.0
-    return 100 * evenness * (covered / wanted if wanted else 1.0)
+    return 100 * evenness * (covered / to_assign if to_assign else 1.0)
 
 
 def band(mean: float, rules: BalanceRules) -> tuple[int, int]:

@@ -58,7 +58,9 @@ def with_causes_of_endings(
     )
     ends = pl.col("event") == DELETED
     detail = words(pl.col("detail"), "; cause: ", pl.col("why").fill_null(UNKNOWN))
-    lacking = pl.coalesce("lacking", pl.when(pl.col("why").is_null()).then(_taken(coverage)))
+    lacking = pl.coalesce(
+        "lacking", pl.when(pl.col("why").is_null()).then(_why_tombstones_lack(coverage))
+    )
     told = events.join(of_acts, on=list(_ACT), how="left", maintain_order="left").with_columns(
         pl.when(ends).then(detail).otherwise("detail").alias("detail"),
         pl.when(ends).then(lacking).alias("lacking"),
@@ -77,7 +79,7 @@ def _why() -> pl.Expr:
     return words(cause, sure)
 
 
-def _taken(coverage: Coverage) -> pl.Expr:
+def _why_tombstones_lack(coverage: Coverage) -> pl.Expr:
     """Return why tombstones of its offsets may not be here, which lie right before its own."""
     start = uncompacted_from(coverage)
     may_be = (start > 0) & (pl.col("record_offset") <= start)

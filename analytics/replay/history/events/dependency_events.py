@@ -25,7 +25,7 @@ _HOME = "coordinator_partition"
 
 
 @dataclass(frozen=True)
-class Befell:
+class DependencyRecords:
     """What the metadata log tells of what groups depend on.
 
     Attributes:
@@ -45,11 +45,11 @@ class Befell:
         return of_topic.fill_null(value=False) | pl.col("group_id").is_in(named.unique().implode())
 
 
-def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.DataFrame:
+def coordinator_events(uses: pl.DataFrame, coordinators: pl.DataFrame) -> pl.DataFrame:
     """Return coordinator_changed.
 
     Args:
-        seen: `GROUP_KEY` and `seen_at`: offsets at which there is something of the group.
+        uses: `GROUP_KEY` and `seen_at`: offsets at which there is something of the group.
         coordinators: Of `coordinator_epochs`, with `led_before`.
     """
     led = (
@@ -61,7 +61,7 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
     )
     if led.is_empty():
         return EVENTS.to_frame()
-    of_homes = seen.filter(pl.col(_HOME).is_in(led[_HOME].unique().implode()))
+    of_homes = uses.filter(pl.col(_HOME).is_in(led[_HOME].unique().implode()))
     groups = of_homes.group_by(_HOME, "group_id").agg(pl.col("seen_at").min())
     rows = groups.join(led, on=_HOME).filter(pl.col("record_offset") > pl.col("seen_at"))
     detail = words(
@@ -83,8 +83,8 @@ def coordinator_events(seen: pl.DataFrame, coordinators: pl.DataFrame) -> pl.Dat
 def topic_records(log: MetadataLog) -> pl.DataFrame:
     """Return what `topic_changes` takes of a metadata log."""
     records = (
-        (log.told("topic_record"), "topic_created"),
-        (log.told("remove_topic_record"), "topic_deleted"),
+        (log.logged("topic_record"), "topic_created"),
+        (log.logged("remove_topic_record"), "topic_deleted"),
         (log.visible("partition_record"), None),
     )
     return pl.concat(
@@ -100,7 +100,7 @@ def topic_records(log: MetadataLog) -> pl.DataFrame:
 def config_records(log: MetadataLog) -> pl.DataFrame:
     """Return what `config_events` takes of a metadata log."""
     value = pl.col("value").struct
-    return log.told("config_record").select(
+    return log.logged("config_record").select(
         value.field("resource_type"),
         value.field("resource_name").alias("resource"),
         value.field("name"),
@@ -109,12 +109,12 @@ def config_records(log: MetadataLog) -> pl.DataFrame:
     )
 
 
-def topic_changes(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+def topic_changes(records: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """Return what the metadata log tells of topics: created, deleted, grown.
 
     Args:
-        said: Records of topics and partitions: `topic_id`, `event` (null for a partition), `since`,
-            `metadata_offset` and `position`.
+        records: Records of topics and partitions: `topic_id`, `event` (null for a partition),
+            `since`, `metadata_offset` and `position`.
         names: `topic_id` and `topic`, of the table `topics`.
 
     Returns:
@@ -122,7 +122,9 @@ def topic_changes(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
         `since`, `metadata_offset`, `position`.
     """
     of_partition = pl.col("event").is_null()
-    born = said.filter(of_partition).sort("metadata_offset", nulls_last=False, maintain_order=True)
+    born = records.filter(of_partition).sort(
+        "metadata_offset", nulls_last=False, maintain_order=True
+    )
     grown = (
         born.group_by("topic_id", "since", maintain_order=True)
         .agg(
@@ -140,7 +142,7 @@ def topic_changes(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("nth") > 0)
         .drop("nth")
     )
-    told = pl.concat([said.filter(~of_partition), grown], how="diagonal")
+    told = pl.concat([records.filter(~of_partition), grown], how="diagonal")
     placed = told.filter(pl.col("metadata_offset").is_not_null())
     return placed.join(names, on="topic_id")
 
@@ -164,15 +166,15 @@ def topic_events(uses: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     return _of_metadata(rows)
 
 
-def config_events(uses: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+def config_events(uses: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Return config_changed of groups and of the topics that they use.
 
     Args:
         uses: `group_id` and `topic` (null where only the group is known), and `doubt`.
-        said: Of config records: `resource_type` (as stored), `resource`, `name`, `value`, `since`,
-            `metadata_offset` and `position`.
+        changes: Of config records: `resource_type` (as stored), `resource`, `name`, `value`,
+            `since`, `metadata_offset` and `position`.
     """
-    kept = said.with_columns(word(pl.col("resource_type"), RESOURCES, OTHER))
+    kept = changes.with_columns(word(pl.col("resource_type"), RESOURCES, OTHER))
     of_topics = uses.filter(pl.col("topic").is_not_null()).select(
         "group_id",
         pl.lit("topic").alias("resource_type"),

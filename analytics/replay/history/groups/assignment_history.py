@@ -39,12 +39,12 @@ def assignment_history(
     rows = owned.with_columns(
         *held.named(owned, *ITEM[2:-1], "member_id"),
         held.about(owned),
-        *held.told(
+        *held.columns_at(
             owned["at"], *GROUP_KEY, LIFE, "life", "family", "epoch", "epoch_at", "epoch_by"
         ),
-        *_named("from", held.told(owned["at"], "offset", "timestamp")),
-        *_named("to", held.told(owned["until"], "offset", "timestamp")),
-        *_named("last", held.told(owned["ended_in"], "epoch_at", "epoch_by")),
+        *_named("from", held.columns_at(owned["at"], "offset", "timestamp")),
+        *_named("to", held.columns_at(owned["until"], "offset", "timestamp")),
+        *_named("last", held.columns_at(owned["ended_in"], "epoch_at", "epoch_by")),
     )
     from_epoch = pl.coalesce("epoch_at", "epoch", "epoch_by", 0)
     last = pl.coalesce("last_epoch_at", "last_epoch_by", from_epoch)

@@ -28,7 +28,7 @@ def with_preferred_assignor(epochs: pl.DataFrame, held: Held) -> pl.DataFrame:
         held: Of `held_items`.
     """
     named = held.runs.filter(pl.col("kind") == ASSIGNOR)
-    (assignor,), (life,) = held.named(named, "topic"), held.told(named["at"], LIFE)
+    (assignor,), (life,) = held.named(named, "topic"), held.columns_at(named["at"], LIFE)
     changes = (
         epoch_changes(held, named.with_columns(assignor.alias("assignor"), life), *_VOTE)
         .group_by(EPOCH, *_VOTE)

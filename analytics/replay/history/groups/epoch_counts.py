@@ -34,7 +34,7 @@ def epoch_counts(held: Held, epochs: int) -> dict[str, pl.Series]:
         and a partition or task; `moved`: of those gained, how many another member gave up; `ready`:
         members that reached the epoch and have nothing left to do.
     """
-    kind, (family,) = pl.col("kind"), held.told(held.runs["at"], "family")
+    kind, (family,) = pl.col("kind"), held.columns_at(held.runs["at"], "family")
     of_item = (kind == TARGET) | ((kind == CURRENT) & (family == CLASSIC))
     joined, left, _ = _changes(held, held.runs.filter(kind == PRESENCE), epochs)
     gained, given_up, moved = _changes(held, held.runs.filter(of_item), epochs)
@@ -80,7 +80,7 @@ def epoch_changes(held: Held, runs: pl.DataFrame, *names: str) -> pl.DataFrame:
     # What ends with the life of the group was there to the end of its last epoch.
     gone = runs.filter(~pl.col("is_closing"))
     changes = (
-        ended.select(*held.told(ended[row], EPOCH), *names, delta=pl.lit(delta, pl.Int64))
+        ended.select(*held.columns_at(ended[row], EPOCH), *names, delta=pl.lit(delta, pl.Int64))
         for ended, row, delta in ((runs, "at", 1), (gone, "until", -1))
     )
     return pl.concat(changes).filter(pl.col(EPOCH).is_not_null())

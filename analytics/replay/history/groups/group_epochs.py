@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from analytics.replay.history.groups.held_items import Held
 
 _LAST_KNOWN = ("assignment_epoch", "topology_epoch")
-_SAID = ("leader", "protocol", "protocol_type", "unread", "validated_epoch")
+_EPOCH_FIELDS = ("leader", "protocol", "protocol_type", "unread", "validated_epoch")
 
 
 def group_epochs(held: Held, rules: ReplayRules, coverage: Coverage = WHOLE) -> pl.DataFrame:
@@ -43,14 +43,14 @@ def group_epochs(held: Held, rules: ReplayRules, coverage: Coverage = WHOLE) -> 
     Returns:
         Its columns, `LIFE`, and `began`: the row of the first record of the epoch's own.
     """
-    told = in_order(_told(held.steps), (LIFE,), EPOCH)
+    told = in_order(_epoch_rows(held.steps), (LIFE,), EPOCH)
     counted = told.with_columns(**epoch_counts(held, told.height))
     summed = _with_totals(with_preferred_assignor(counted, held))
     placed = _with_places(summed.filter(pl.col("began").is_not_null()), held.steps)
     return _rows(_with_missing(placed, coverage), rules)
 
 
-def _told(steps: pl.DataFrame) -> pl.DataFrame:
+def _epoch_rows(steps: pl.DataFrame) -> pl.DataFrame:
     """Return what the records of groups say of each epoch.
 
     `began` is the row of its own first record, `ending` the row where the life ended.
@@ -72,7 +72,7 @@ def _told(steps: pl.DataFrame) -> pl.DataFrame:
                 pl.col(ROW).filter(own & (role == GROUP)).first(), pl.col(ROW).filter(own).first()
             ).alias("began"),
             (own & pl.col("takes_over").is_not_null()).any().alias("is_taken_over"),
-            *(pl.col(name).filter(own).last() for name in _SAID),
+            *(pl.col(name).filter(own).last() for name in _EPOCH_FIELDS),
             assigned.filter(assigns).last().alias("assignment_epoch"),
             pl.col("epoch").filter(topology).last().alias("topology_epoch"),
             pl.col("ending").max(),
@@ -105,9 +105,9 @@ def _with_places(epochs: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _beside(said: pl.Expr, rows: int) -> pl.Expr:
+def _beside(values: pl.Expr, rows: int) -> pl.Expr:
     """Return what was said so many rows before, null where that is another life."""
-    return pl.when(pl.col(LIFE) == pl.col(LIFE).shift(rows)).then(said.shift(rows))
+    return pl.when(pl.col(LIFE) == pl.col(LIFE).shift(rows)).then(values.shift(rows))
 
 
 def _with_missing(epochs: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:

@@ -142,9 +142,9 @@ def _brings_an_epoch() -> pl.Expr:
     return (pl.col("role") == MEMBER) | leaves
 
 
-def _with_about(placed: pl.DataFrame) -> pl.DataFrame:
-    member = pl.Series("member", combined(placed[FIRST].to_numpy(), codes(placed["member_id"])))
+def _with_about(moments: pl.DataFrame) -> pl.DataFrame:
+    member = pl.Series("member", combined(moments[FIRST].to_numpy(), codes(moments["member_id"])))
     tells = pl.when(pl.col("about").is_not_null()).then(ROW)
     # A record that was written again later may be all that compaction left of the member.
     known = pl.coalesce(tells.forward_fill().over(member), tells.min().over(member))
-    return placed.with_columns(at(known, "about").alias("about"))
+    return moments.with_columns(at(known, "about").alias("about"))

@@ -72,7 +72,7 @@ class Held:
         """Return columns of `items` for some of `rows` or `runs`."""
         return self.items.select(pl.col(*names).gather(rows["entry"])).get_columns()
 
-    def told(self, rows: pl.Series, *names: str) -> list[pl.Series]:
+    def columns_at(self, rows: pl.Series, *names: str) -> list[pl.Series]:
         """Return columns of `steps` in some of its rows; null where there is none."""
         return self.steps.select(pl.col(*names).gather(rows)).get_columns()
 
@@ -81,7 +81,7 @@ class Held:
         (own,) = self.named(rows, "about")
         if own.null_count() == 0:
             return own
-        return own.zip_with(own.is_not_null(), *self.told(rows["at"], "about"))
+        return own.zip_with(own.is_not_null(), *self.columns_at(rows["at"], "about"))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.rules import LoadingRules, ReplayRules
 
 TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
-GONE = -1
+NO_EPOCH = -1
 """Epoch of a member whose current assignment was removed (``LEAVE_GROUP_MEMBER_EPOCH``)."""
 _LIFE = (FIRST, "life")
 _MEMBER = (*_LIFE, "member_id")
@@ -79,7 +79,7 @@ def load_faults(
         coverage: What the dump holds.
     """
     checks = {each.group_records == "checked" for each in rules.loading}
-    told = _told(steps) if True in checks else None
+    told = _with_context(steps) if True in checks else None
     found = []
     for loading in rules.loading:
         parts = [unread.faults(loading, is_newest=rules.is_newest)]
@@ -108,16 +108,16 @@ def _with_marks(faults: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     )
 
 
-def _by_patch(found: list[pl.DataFrame], loading: tuple[LoadingRules, ...]) -> pl.DataFrame:
+def _by_patch(faults: list[pl.DataFrame], loading: tuple[LoadingRules, ...]) -> pl.DataFrame:
     """Bring together what each of the patch releases that it may be finds.
 
     A record that stops only some of them may stop the release, as may any that is met only where
     another one did not stop it before.
     """
-    if len(found) == 1:
-        return found[0].with_columns(patch_releases=pl.lit(None, pl.String))
+    if len(faults) == 1:
+        return faults[0].with_columns(patch_releases=pl.lit(None, pl.String))
     place = ("topic", "coordinator_partition", "offset")
-    marked = [each.with_columns(number=pl.lit(one)) for one, each in enumerate(found)]
+    marked = [each.with_columns(number=pl.lit(one)) for one, each in enumerate(faults)]
     stops = pl.col("stops_loading")
     spans = [_patches(loading, number) for number in range(len(loading))]
     numbers = pl.col("number").filter(stops.fill_null(value=False))
@@ -125,7 +125,7 @@ def _by_patch(found: list[pl.DataFrame], loading: tuple[LoadingRules, ...]) -> p
         ", "
     )
     others = pl.exclude(*place, "stops_loading", "number")
-    every = pl.len() == len(found)
+    every = pl.len() == len(faults)
     return (
         pl.concat(marked)
         .group_by(place, maintain_order=True)
@@ -154,7 +154,7 @@ def _patches(loading: tuple[LoadingRules, ...], number: int) -> str:
     return str(since) if since == last else f"{since} to {last}"
 
 
-def _told(steps: pl.DataFrame) -> pl.DataFrame:
+def _with_context(steps: pl.DataFrame) -> pl.DataFrame:
     """Return the records with what they meet, by whatever release they are loaded."""
     met = _with_group_met(steps)
     is_classic = pl.col("family") == CLASSIC
@@ -165,11 +165,11 @@ def _told(steps: pl.DataFrame) -> pl.DataFrame:
     return told.join(owners_on_record(steps), on=ROW, how="left", maintain_order="left")
 
 
-def _misfits(told: pl.DataFrame, commits: pl.DataFrame, rules: LoadingRules) -> pl.DataFrame:
+def _misfits(records: pl.DataFrame, commits: pl.DataFrame, rules: LoadingRules) -> pl.DataFrame:
     """Return the records that do not fit what their group is when they come."""
     number, word, detail = _first_of(_faults(rules))
     return (
-        _with_commits_met(told, commits, rules)
+        _with_commits_met(records, commits, rules)
         .filter(~_is_skipped(rules))
         .with_columns(number.alias("number"))
         .filter(pl.col("number").is_not_null())
@@ -256,7 +256,7 @@ def _with_what_remains(met: pl.DataFrame) -> pl.DataFrame:
         pl.when((role == CURRENT) & value)
         .then("epoch")
         .when((role == CURRENT) & there)
-        .then(GONE)
+        .then(NO_EPOCH)
         .when(leaves | (joins & ~there))
         .then(0)
     )
@@ -321,7 +321,7 @@ def _faults(rules: LoadingRules) -> list[_Fault]:
         ),
         (
             "member_not_left",
-            member_goes & (pl.col("member_epoch") != GONE),
+            member_goes & (pl.col("member_epoch") != NO_EPOCH),
             with_word("", member, " still has a current assignment or never had one"),
         ),
         (
@@ -378,6 +378,6 @@ def _first_of(faults: list[_Fault]) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     return first, words, details
 
 
-def _lastly(said: pl.Expr, of: tuple[str, ...]) -> pl.Expr:
+def _lastly(value: pl.Expr, of: tuple[str, ...]) -> pl.Expr:
     """Return what was said last before this record."""
-    return said.forward_fill().shift(1).over(of)
+    return value.forward_fill().shift(1).over(of)

@@ -24,8 +24,8 @@ from analytics.replay.history.groups.membership_facts import (
     known_epochs,
     member_moments,
     membership_facts,
-    placed,
     resubscribed,
+    with_places,
 )
 from analytics.replay.history.neighbours import LIFE
 from analytics.replay.log.coverage import WHOLE, Coverage
@@ -71,7 +71,7 @@ def _changes(held: Held, coverage: Coverage) -> pl.DataFrame:
     )
     is_subscription = pl.col("change") == SUBSCRIPTION_CHANGED
     nothing = pl.lit([], pl.List(pl.String))
-    return placed(told, held).with_columns(
+    return with_places(told, held).with_columns(
         pl.when(is_subscription).then(nothing).otherwise(name).alias(name)
         for name in ("gained", "lost")
     )

@@ -26,7 +26,7 @@ _NEVER: Final = -1
 """An offset before any record."""
 _ACTIVE: Final = "active"
 _WAYS: Final = 3
-_CAME, _WENT, _ENDED = range(_WAYS)
+_ARRIVED, _DEPARTED, _ENDED = range(_WAYS)
 """An item came with a record, went with it, or ended there with its life."""
 _EPOCHS: Final = 2**33
 """So many epochs there can be, and none at all."""
@@ -54,9 +54,9 @@ class Facts:
         sizes = np.diff(self.begins, append=self.rows.height)
         return pl.Series("moment", np.repeat(np.arange(len(sizes)), sizes))
 
-    def each(self, by: np.ufunc, said: pl.Expr) -> Numbers:
+    def each(self, by: np.ufunc, values: pl.Expr) -> Numbers:
         """Return for each moment what one number says of its rows, none of which is null."""
-        found: Numbers = by.reduceat(self.rows.select(said).to_series().to_numpy(), self.begins)
+        found: Numbers = by.reduceat(self.rows.select(values).to_series().to_numpy(), self.begins)
         return found
 
 
@@ -65,34 +65,36 @@ def membership_facts(held: Held) -> Facts:
     kind, (role,) = pl.col("kind"), held.named(held.runs, "role")
     given = (kind == CURRENT) & (role == _ACTIVE).fill_null(value=True)
     told = held.runs.with_row_index("run").filter(given | kind.is_in([PRESENCE, SUBSCRIPTION]))
-    facts = pl.concat([_came(told, held), _went(told.filter(pl.col("until").is_not_null()), held)])
+    facts = pl.concat(
+        [_arrivals(told, held), _departures(told.filter(pl.col("until").is_not_null()), held)]
+    )
     batch = combined(held.steps[FIRST].to_numpy(), codes(held.steps["batch"]))
     order, begins = grouped(combined(batch[facts["row"].to_numpy()], facts["member"].to_numpy()))
     return Facts(held, facts.drop("member")[order], begins)
 
 
-def _came(told: pl.DataFrame, held: Held) -> pl.DataFrame:
-    (epoch,) = held.told(told["at"], "epoch_at")
-    return told.select(
+def _arrivals(runs: pl.DataFrame, held: Held) -> pl.DataFrame:
+    (epoch,) = held.columns_at(runs["at"], "epoch_at")
+    return runs.select(
         *_OF_RUN,
         "since",
         pl.col("at").cast(pl.Int64).alias("row"),
-        pl.lit(_CAME, pl.Int64).alias("way"),
+        pl.lit(_ARRIVED, pl.Int64).alias("way"),
         epoch.alias("epoch"),
         pl.lit(value=False).alias("was_away"),
     )
 
 
-def _went(gone: pl.DataFrame, held: Held) -> pl.DataFrame:
+def _departures(ended_runs: pl.DataFrame, held: Held) -> pl.DataFrame:
     (last, since), (epoch,) = (
-        held.told(gone["last"], "epoch", "offset"),
-        held.told(gone["ended_in"], "epoch_at"),
+        held.columns_at(ended_runs["last"], "epoch", "offset"),
+        held.columns_at(ended_runs["ended_in"], "epoch_at"),
     )
-    return gone.select(
+    return ended_runs.select(
         *_OF_RUN,
         since.alias("since"),
         pl.col("until").cast(pl.Int64).alias("row"),
-        pl.when("is_of_life").then(_ENDED).otherwise(_WENT).cast(pl.Int64).alias("way"),
+        pl.when("is_of_life").then(_ENDED).otherwise(_DEPARTED).cast(pl.Int64).alias("way"),
         epoch.alias("epoch"),
         ((pl.col("kind") == PRESENCE) & (last == AWAY)).fill_null(value=False).alias("was_away"),
     )
@@ -110,9 +112,9 @@ def member_moments(facts: Facts, coverage: Coverage) -> pl.DataFrame:
     """
     way, runs = pl.col("way"), max(facts.held.runs.height, 1)
     # One number is in the order of all that decides.
-    ordered = pl.col("row") * 2 + (way == _CAME)
+    ordered = pl.col("row") * 2 + (way == _ARRIVED)
     epoch = (pl.col("epoch").cast(pl.Int64) + _EPOCHS // 2).fill_null(0)
-    is_presence, delta = pl.col("kind") == PRESENCE, pl.when(way == _CAME).then(1).otherwise(-1)
+    is_presence, delta = pl.col("kind") == PRESENCE, pl.when(way == _ARRIVED).then(1).otherwise(-1)
     first = facts.each(np.minimum, pl.col("row") * _WAYS + way)
     told = pl.DataFrame(
         {
@@ -134,7 +136,7 @@ def member_moments(facts: Facts, coverage: Coverage) -> pl.DataFrame:
     )
 
 
-def placed(moments: pl.DataFrame, held: Held) -> pl.DataFrame:
+def with_places(moments: pl.DataFrame, held: Held) -> pl.DataFrame:
     """Add to some of `member_moments` whom they befell, and where.
 
     Returns:
@@ -142,8 +144,8 @@ def placed(moments: pl.DataFrame, held: Held) -> pl.DataFrame:
         `record_offset`, `at` and `position`.
     """
     run = held.runs[moments["run"]]
-    of_run = held.told(run["at"], *GROUP_KEY, "life", LIFE, "family")
-    of_row = held.told(moments["row"], "batch", "offset", "timestamp", "position")
+    of_run = held.columns_at(run["at"], *GROUP_KEY, "life", LIFE, "family")
+    of_row = held.columns_at(moments["row"], "batch", "offset", "timestamp", "position")
     return (
         moments.with_columns(*of_run, *of_row, *held.named(run, "member_id"), held.about(run))
         .with_columns(pl.when("is_told").then("position").alias("position"))
@@ -156,10 +158,10 @@ def _may_be_older(facts: Facts, coverage: Coverage) -> Flags:
     if not (coverage.uncompacted_from or coverage.complete_from):
         return np.zeros(len(facts.begins), bool)
     offset, since = pl.col("offset"), pl.col("since")
-    first = (pl.col("way") == _CAME) & since.is_null()
+    first = (pl.col("way") == _ARRIVED) & since.is_null()
     lost = lost_between(coverage, since.fill_null(-1), offset).is_not_null()
     may_be_older = lost | (first & (offset < born_from(coverage)))
-    placed = facts.rows.with_columns(*facts.held.told(facts.rows["row"], HOME, "offset"))
+    placed = facts.rows.with_columns(*facts.held.columns_at(facts.rows["row"], HOME, "offset"))
     rows = placed.select(may_be_older).to_series().to_numpy()
     found: Flags = np.logical_or.reduceat(rows, facts.begins)
     return found
@@ -194,7 +196,7 @@ def resubscribed(facts: Facts) -> Flags:
     """Return of which moments members changed their subscriptions."""
     runs = facts.rows.select("run", "way", facts.moment).filter(facts.rows["kind"] == SUBSCRIPTION)
     (topic,) = facts.held.named(facts.held.runs, "topic")
-    came, went = runs.filter(pl.col("way") == _CAME), runs.filter(pl.col("way") != _CAME)
+    came, went = runs.filter(pl.col("way") == _ARRIVED), runs.filter(pl.col("way") != _ARRIVED)
     both = went.join(came, on="moment", suffix="_now")
     changed = (
         both.select(
@@ -231,7 +233,7 @@ def given_names(facts: Facts) -> tuple[pl.Series, pl.Series]:
         texts = names.gather(name[alone]).to_arrow(compat_level=pl.CompatLevel.oldest())
         return pl.Series(pa.LargeListArray.from_arrays(ends, texts))
 
-    return listed(way == _CAME), listed(way != _CAME)
+    return listed(way == _ARRIVED), listed(way != _ARRIVED)
 
 
 def _names(held: Held) -> tuple[Numbers, pl.Series]:

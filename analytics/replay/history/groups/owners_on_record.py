@@ -27,7 +27,7 @@ ANY, NOT_NEWER, TASKS = "owned_by_any", "owned_not_older", "task_not_owned"
 
 _MEMBER: Final = (LIFE, "family", "member_id")
 _THING: Final = (LIFE, "role_of_task", "what", "partition")
-_TAKES, _PUTS = 0, 1
+_REMOVES, _PUTS = 0, 1
 _NOTHING: Final = -1
 _NOBODY: Final = -(1 << 40)
 """No epoch: these are 32 bits wide."""
@@ -48,7 +48,7 @@ def owners_on_record(steps: pl.DataFrame) -> pl.DataFrame:
     held = _held(steps)
     if held.is_empty():
         return pl.DataFrame(schema={ROW: steps.schema[ROW], **dict.fromkeys(_WORDS, pl.String())})
-    turns = _turns(steps, held)
+    turns = _handovers(steps, held)
     partitions = _partition_faults(turns.filter(pl.col("family") == CONSUMER))
     tasks = _task_faults(turns.filter(pl.col("family") == STREAMS))
     found = pl.concat([partitions, tasks], how="diagonal")
@@ -82,7 +82,7 @@ def _held(steps: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _turns(steps: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+def _handovers(steps: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Return each taking away and putting of a thing, in the order in which they are done."""
     role, gone = pl.col("role"), pl.col("is_tombstone")
     gives_all_up = gone & role.is_in([CURRENT, MEMBER])
@@ -107,7 +107,7 @@ def _turns(steps: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     before = records.with_columns(pl.col("source", "process").shift(1).over(_MEMBER))
     of_records = pl.concat(
         [
-            before.with_columns(pl.lit(_TAKES).alias("turn")),
+            before.with_columns(pl.lit(_REMOVES).alias("turn")),
             records.with_columns(pl.lit(_PUTS).alias("turn")),
         ]
     )
@@ -119,7 +119,7 @@ def _turns(steps: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _partition_faults(turns: pl.DataFrame) -> pl.DataFrame:
+def _partition_faults(handovers: pl.DataFrame) -> pl.DataFrame:
     puts, epoch = pl.col("turn") == _PUTS, pl.col("epoch").cast(pl.Int64)
     last_put = pl.when(puts).then(epoch).forward_fill().shift(1).over("thing")
     stands = pl.when(puts).then(epoch).when(epoch == last_put).then(_NOBODY)
@@ -131,7 +131,7 @@ def _partition_faults(turns: pl.DataFrame) -> pl.DataFrame:
         *(pl.lit(" while "), "owner", pl.lit(" still has it at epoch "), standing),
     )
     return (
-        turns.with_columns(stands.alias("stands"), owner.alias("owner"))
+        handovers.with_columns(stands.alias("stands"), owner.alias("owner"))
         .with_columns(pl.col("stands").forward_fill().shift(1).over("thing").alias("standing"))
         .filter(puts & (standing != _NOBODY))
         .select(
@@ -144,11 +144,11 @@ def _partition_faults(turns: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _task_faults(turns: pl.DataFrame) -> pl.DataFrame:
+def _task_faults(handovers: pl.DataFrame) -> pl.DataFrame:
     """Return the faults of tasks; standbys and warmups have a set of processes each."""
     is_active = pl.col("role_of_task") == _ACTIVE
     puts, process = pl.col("turn") == _PUTS, pl.col("process")
-    known = turns.filter(process.is_not_null() | ~puts)
+    known = handovers.filter(process.is_not_null() | ~puts)
     # Of a standby the processes come and go one by one, of an active task there is one.
     of_process = known.select(pl.when(~is_active).then("process")).to_series()
     slot = combined(known["thing"].to_numpy(), codes(of_process))

@@ -64,7 +64,7 @@ def group_moments(held: Held) -> pl.DataFrame:
     )
     there = held.runs.select("kind", "at", "until").filter(pl.col("kind") == PRESENCE)
     counted = (
-        pl.DataFrame(held.told(rows, *GROUP_KEY, "offset")).with_columns(
+        pl.DataFrame(held.columns_at(rows, *GROUP_KEY, "offset")).with_columns(
             joins=pl.lit(joins, pl.Int32)
         )
         for rows, joins in ((there["at"], 1), (there["until"].drop_nulls(), -1))
@@ -100,11 +100,11 @@ def _owned(held: Held, rows: pl.DataFrame, place: str, owner: pl.Expr) -> pl.Dat
     is_active = (pl.col("role") == _ACTIVE).fill_null(value=True)
     owned = pl.col("kind").is_in([CURRENT, PENDING]) & is_active
     kept = rows.filter(held.items.select(owned.gather(rows["entry"])).to_series())
-    position, *key = held.told(kept[place], "offset", *GROUP_KEY)
+    position, *key = held.columns_at(kept[place], "offset", *GROUP_KEY)
     return pl.DataFrame(
         [
             *key,
-            *held.told(kept["at"], "family", "epoch"),
+            *held.columns_at(kept["at"], "family", "epoch"),
             *held.named(kept, "member_id", "subtopology_id", "topic"),
             kept["partition"],
             position.alias("position"),

@@ -73,7 +73,7 @@ def test_what_is_held_of_a_topic_nobody_counts_is_gone_only_where_the_log_would_
     held = [{"topic": "id-of-a", "partitions": [0, 4]}]
     with_log = case_of(row([member("m", [], has=held)], []))
     without = case_of(row([member("m", [], has=held)], [], is_whole=False))
-    assert (with_log.gone(), without.gone()) == (2, 0)
+    assert (with_log.partitions_of_deleted(), without.partitions_of_deleted()) == (2, 0)
     assert (with_log.sizes(), without.sizes()) == ({"m": 0}, {"m": 2})
 
 

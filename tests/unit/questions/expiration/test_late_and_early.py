@@ -186,7 +186,7 @@ def found() -> Mapping[str, Row]:
         round(at(1000).timestamp() * 1000),
         Around(
             state_of("topics", [{"topic": "orders", "source": "metadata_log"}]),
-            Beginning(tells=True, is_cut=False, oldest=None, first_at=None),
+            Beginning(has_log=True, is_cut=False, oldest=None, first_at=None),
             pl.DataFrame(starts, STARTS, orient="row"),
         ),
     )

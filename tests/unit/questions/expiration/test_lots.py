@@ -21,7 +21,7 @@ from analytics.questions.expiration.tables import (
     NOTES,
     ExpirationQuestion,
     GroupLot,
-    Known,
+    ReplayedFacts,
     expiration_tables,
 )
 from analytics.replay.log.rules import replay_rules
@@ -62,7 +62,7 @@ def coordinator(number: int) -> Coordinator:
 
 
 @pytest.fixture(scope="module")
-def known_and_lot() -> tuple[Known, GroupLot]:
+def known_and_lot() -> tuple[ReplayedFacts, GroupLot]:
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for number in range(PARTITIONS):
         for name, records in coordinator(number).rows.items():
@@ -72,12 +72,12 @@ def known_and_lot() -> tuple[Known, GroupLot]:
     rules = replay_rules("4.3")
     times = log.records.commits.select("coordinator_partition", pl.col("committed_at").alias("at"))
     instants = instants_of(times.filter(pl.col("coordinator_partition") == 3), AS_OF)
-    known = Known(state_of("groups", ()), cluster, STARTS.to_frame(), rules, instants)
+    known = ReplayedFacts(state_of("groups", ()), cluster, STARTS.to_frame(), rules, instants)
     return known, GroupLot(log.records, committed_in(log))
 
 
 def answered(
-    known: Known, lots: Iterable[GroupLot], most: int | None = None
+    known: ReplayedFacts, lots: Iterable[GroupLot], most: int | None = None
 ) -> dict[str, pl.DataFrame]:
     asked = ExpirationQuestion(
         era=expiration_eras()["current"],
@@ -109,7 +109,7 @@ def of_groups(lot: GroupLot, part: int, parts: int) -> GroupLot:
 
 @pytest.mark.parametrize("parts", [2, 5, 40])
 def test_tables_are_the_same_whatever_groups_are_looked_at_together(
-    known_and_lot: tuple[Known, GroupLot], parts: int
+    known_and_lot: tuple[ReplayedFacts, GroupLot], parts: int
 ) -> None:
     known, every = known_and_lot
     whole = answered(known, [every])
@@ -124,7 +124,7 @@ def test_tables_are_the_same_whatever_groups_are_looked_at_together(
 
 @pytest.mark.parametrize("most", [1, 7, 1_000])
 def test_the_worst_offsets_are_those_of_all_and_the_others_are_counted(
-    known_and_lot: tuple[Known, GroupLot], most: int
+    known_and_lot: tuple[ReplayedFacts, GroupLot], most: int
 ) -> None:
     known, all_groups = known_and_lot
     whole = answered(known, [all_groups])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analytics.questions.timeline.topic_lives import TopicLives
-from analytics.questions.timeline.verdicts import Known, verdicts
+from analytics.questions.timeline.verdicts import VerdictEvidence, verdicts
 from analytics.questions.timeline.words import RECREATED, TOPIC_DELETED
 from tests.support.offset_changes import history
 
@@ -121,7 +121,7 @@ def test_a_topic_that_a_metadata_log_lacks_may_be_gone() -> None:
 
 def test_an_offset_of_a_former_topic_is_not_held_against_the_log_of_the_next() -> None:
     topics = TopicLives({"orders": [life(OLD, 0, 10), life(NEW, 12)]})
-    known = Known(
+    known = VerdictEvidence(
         history(), committed=[commit(OLD)], log_starts={("orders", 0): 500}, topics=topics
     )
     (row,) = verdicts(known)

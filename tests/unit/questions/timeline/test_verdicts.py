@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analytics.decode.losses.unjudged_elections import Unjudged
-from analytics.questions.timeline.verdicts import Known, verdicts
+from analytics.questions.timeline.verdicts import VerdictEvidence, verdicts
 from tests.support.offset_changes import HOME, PLACE, change, history, in_force, minute
 
 GROUPS = {"billing": HOME}
@@ -14,7 +14,7 @@ WHY = "an unclean election may have lost commits"
 
 def told(*changes: dict[str, Any], **known: Any) -> list[dict[str, Any]]:
     committed = in_force(changes)
-    return verdicts(Known(history(*changes), **{"committed": committed, **known}))
+    return verdicts(VerdictEvidence(history(*changes), **{"committed": committed, **known}))
 
 
 def words(rows: list[dict[str, Any]]) -> list[str]:

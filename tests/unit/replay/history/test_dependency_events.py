@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from analytics.replay.history.events.dependency_events import (
-    Befell,
+    DependencyRecords,
     config_events,
     config_records,
     coordinator_events,
@@ -137,7 +137,7 @@ def test_settings_of_a_group_and_of_its_topics_concern_it_and_secrets_are_withhe
 
 def test_only_what_the_log_tells_of_concerns_anybody() -> None:
     named = pl.DataFrame({"topic_id": [OLD, NEW], "topic": ["orders", "orders"]})
-    befell = Befell(topic_changes(topic_records(LOG), named), config_records(LOG))
+    befell = DependencyRecords(topic_changes(topic_records(LOG), named), config_records(LOG))
     uses = used(
         {
             "group_id": ["h", "h", "g", "g", "h"],

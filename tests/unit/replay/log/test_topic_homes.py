@@ -117,7 +117,7 @@ def test_where_no_number_explains_all_places_nothing_tells_which_of_several_coun
 
     (era,) = eras_of(places, (), 50)
     disputed = disputed_keys(places, (era,))
-    homes = with_misplaced(TopicHomes(era.partitions, disputed=disputed.kept), places)
+    homes = with_misplaced(TopicHomes(era.partitions, disputed=disputed.chosen), places)
 
     assert (era.partitions, disputed.is_number_guessed) == (50, True)
     in_several = {*GROUPS[:2], GROUPS[3]}
@@ -137,7 +137,7 @@ def test_of_a_group_that_lies_where_no_number_put_it_nothing_tells_whether_it_co
     eras = eras_of(places, (), 9)
     disputed = disputed_keys(places, eras)
     assert [each.partitions for each in eras] == [4, 9]
-    assert (list(disputed.kept.values()), disputed.is_number_guessed) == ([stray[1]], False)
+    assert (list(disputed.chosen.values()), disputed.is_number_guessed) == ([stray[1]], False)
     assert disputed_keys(GROWN, eras_of(GROWN, (), 9)) == UNDISPUTED
 
 

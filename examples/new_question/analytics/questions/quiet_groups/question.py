@@ -39,7 +39,7 @@ def quiet_groups(state: ReplayedWorkspace, asked: QuietSettings) -> Answer:
         WorkspaceError: A table cannot be read.
     """
     selected = select_groups(state)
-    groups = frame_of(selected.found).filter(pl.col("member_count") > 0)
+    groups = frame_of(selected.rows).filter(pl.col("member_count") > 0)
     offsets = frame_of(state.tables.read("committed_offsets"))
     commits = offsets.group_by("group_id").agg(
         pl.col("commit_timestamp").max().alias("last_commit_at"),
