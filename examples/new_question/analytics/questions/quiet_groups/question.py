@@ -32,7 +32,7 @@ class QuietSettings:
     minutes: float = 3
 
 
-def quiet_groups(state: ReplayedWorkspace, asked: QuietSettings) -> Answer:
+def quiet_groups(state: ReplayedWorkspace, settings: QuietSettings) -> Answer:
     """Return when each group with members last committed, and whether that is long ago.
 
     Raises:
@@ -58,7 +58,7 @@ def quiet_groups(state: ReplayedWorkspace, asked: QuietSettings) -> Answer:
         .then(pl.lit("cannot_tell"))
         .when(pl.col("quiet_ms").is_null())
         .then(pl.lit("never_committed"))
-        .when(pl.col("quiet_ms") > asked.minutes * _MINUTE_MS)
+        .when(pl.col("quiet_ms") > settings.minutes * _MINUTE_MS)
         .then(pl.lit("quiet"))
         .otherwise(pl.lit("committing"))
     )
