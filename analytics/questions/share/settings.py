@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import pyarrow as pa
+import polars as pl
 
 DELIVERY_LIMIT: Final = "group.share.delivery.count.limit"
 RECORD_LOCKS: Final = "group.share.partition.max.record.locks"
@@ -51,14 +51,27 @@ class ShareSettings:
         """Return what is in force for a group."""
         return self.of_groups.get(group, {}).get(name) or self.otherwise[name]
 
-    def columns(self, groups: pa.ChunkedArray, name: str, type_: pa.DataType) -> _Columns:
-        """Return the value in force for the group of each row, its source, and since when."""
-        encoded = groups.combine_chunks().dictionary_encode()
-        found = [self.of(group, name) for group in encoded.dictionary.to_pylist()]
-        values = pa.array([each.value for each in found], type_).take(encoded.indices)
-        sources = pa.array([each.source for each in found], pa.string())
-        since = pa.array([each.since_ms for each in found], pa.int64())
-        return values, sources.take(encoded.indices), since.take(encoded.indices)
+    def with_setting(self, rows: pl.DataFrame, name: str, column: str) -> pl.DataFrame:
+        """Add what is in force for the group of each row: its value, source, and since when.
 
-
-_Columns = tuple[pa.Array, pa.Array, pa.Array]
+        Args:
+            rows: `group_id`.
+            name: Of the setting.
+            column: What the value's column is called; ``<column>_source`` and ``<column>_since``
+                (epoch milliseconds, `ALWAYS`) are the others.
+        """
+        otherwise = self.otherwise[name]
+        names = (column, f"{column}_source", f"{column}_since")
+        kind = pl.String() if isinstance(otherwise.value, str) else pl.Int64()
+        own = [
+            (group, each.value, each.source, each.since_ms)
+            for group, values in self.of_groups.items()
+            if (each := values.get(name)) is not None
+        ]
+        types = dict(zip(names, (kind, pl.String(), pl.Int64()), strict=True))
+        of_groups = pl.DataFrame(own, {"group_id": pl.String(), **types}, orient="row")
+        in_force = (otherwise.value, otherwise.source, otherwise.since_ms)
+        return rows.join(of_groups, "group_id", "left", maintain_order="left").with_columns(
+            pl.col(each).fill_null(pl.lit(value, types[each]))
+            for each, value in zip(names, in_force, strict=True)
+        )

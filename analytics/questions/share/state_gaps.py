@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from analytics.dump.inspection.losses import lacks
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -60,29 +59,26 @@ def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> 
     return {number: gaps.get(number, sentence) for number in sorted({*there, *gaps})}
 
 
-def with_possible_claims(shares: pa.Table, state: ReplayedWorkspace) -> pa.Table:
+def with_possible_claims(shares: pl.DataFrame, state: ReplayedWorkspace) -> pl.DataFrame:
     """Say of state that no group claims where its group may be among lost records.
 
     Args:
         shares: Rows of `share_partitions`.
         state: Says the instant, and what the dump lacks of groups.
     """
-    orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
+    is_orphan = pl.col("phase") == ORPHAN
     completeness = GroupCompleteness(state)
-    reasons = {
-        group: reason
-        for group in pc.unique(orphans["group_id"]).to_pylist()
-        if (reason := completeness.gaps_of(group).membership) is not None
-    }
-    if not reasons:
+    groups = shares.filter(is_orphan)["group_id"].unique().to_list()
+    reasons = [completeness.gaps_of(group).membership for group in groups]
+    lacking = pl.DataFrame(
+        {"group_id": groups, "why": reasons}, {"group_id": pl.String, "why": pl.String}
+    )
+    if not lacking["why"].count():
         return shares
-    why = [
-        reasons.get(group) if phase == ORPHAN else None
-        for group, phase in zip(
-            shares["group_id"].to_pylist(), shares["phase"].to_pylist(), strict=True
-        )
-    ]
-    missing = pc.coalesce(shares["missing"], pa.array(why, pa.string()))
-    for name, column in (("missing", missing), ("complete", pc.is_null(missing))):
-        shares = shares.set_column(shares.column_names.index(name), name, column)
-    return shares
+    why = pl.when(is_orphan).then("why")
+    return (
+        shares.join(lacking, "group_id", "left", maintain_order="left")
+        .with_columns(missing=pl.coalesce("missing", why))
+        .with_columns(complete=pl.col("missing").is_null())
+        .drop("why")
+    )
