@@ -25,6 +25,7 @@ import polars as pl
 from analytics.questions.share.lifecycle.phases import DELETING, INITIALIZING
 from analytics.questions.share.settings import ASSUMED
 from analytics.questions.share.share_log import HOME, KEY, first_covers
+from analytics.questions.share.status import moment
 from analytics.questions.share.window import STATE_NAMES
 from analytics.replay.log.meanings import instant
 from analytics.replay.share.share_records import (
@@ -281,7 +282,7 @@ def stuck_phases(found: pl.DataFrame, rules: ShareRules, as_of: datetime) -> pl.
     limits = {INITIALIZING: rules.initializing_minutes, DELETING: rules.deleting_minutes}
     is_stuck = pl.any_horizontal(
         (pl.col("phase") == phase)
-        & (pl.col("phase_since") <= pl.lit(as_of - timedelta(minutes=minutes)))
+        & (pl.col("phase_since") <= moment(as_of - timedelta(minutes=minutes)))
         for phase, minutes in limits.items()
     )
     nothing = pl.lit(None)

@@ -113,7 +113,7 @@ def share_log(snapshots: pa.Table, updates: pa.Table) -> ShareLog:
     """
     rows = pl.concat([_columns(snapshots, is_update=False), _columns(updates, is_update=True)])
     names = [*KEY, HOME]
-    shares = rows.select(names).unique().sort(names).with_row_index("share").cast(dict(SHARES))
+    shares = rows.select(names).unique().sort(names).with_row_index("share").cast(SHARES)
     records = (
         rows.join(shares, names, "left", maintain_order="left", nulls_equal=True)
         .sort("share", "offset", maintain_order=True)
@@ -127,7 +127,7 @@ def share_log(snapshots: pa.Table, updates: pa.Table) -> ShareLog:
             "record",
             *(pl.col("state_batches").struct.field(old).alias(new) for new, old in _BATCH.items()),
         )
-        .cast(dict(RANGES))
+        .cast(RANGES)
     )
     return ShareLog(shares.select(SHARES.names()), _with_runs(records), _disjoint(stored), stored)
 
@@ -235,9 +235,8 @@ def first_covers(
         ``by``, `first`, `last` and the columns: ascending, not overlapping.
     """
     place = np.arange(len(ranges))
-    found = greatest(
-        *(ranges[name].to_numpy() for name in (by, "first", "last")), (-place).astype(np.int32)
-    )
+    key, first, last = (ranges[name].to_numpy() for name in (by, "first", "last"))
+    found = greatest(key, first, last, (-place).astype(np.int32))
     pieces = pl.DataFrame(
         {by: found.key, "first": found.first, "last": found.last},
         {by: ranges.schema[by], "first": pl.Int64, "last": pl.Int64},

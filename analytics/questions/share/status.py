@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.epoch_times import EPOCH
+from analytics.replay.log.meanings import TIME
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -16,6 +19,11 @@ CANNOT_TELL: Final = "cannot_tell"
 _UNMEASURED: Final = "unmeasured"
 NOT_SEEN: Final = "whether a member owns it cannot be told: the dump does not show all of its group"
 _NOT_SEEN: Final = "not seen"
+
+
+def moment(time: datetime) -> pl.Expr:
+    """Return an instant as a literal: far quicker made than of a time with its zone."""
+    return pl.lit((time - EPOCH) // timedelta(microseconds=1), pl.Int64).cast(TIME)
 
 
 def with_status(rows: pl.DataFrame, rules: ShareRules, as_of: datetime) -> pl.DataFrame:
@@ -49,7 +57,7 @@ def _conditions(rules: ShareRules, as_of: datetime) -> dict[str, pl.Expr]:
         return (pl.col(name) > 0).fill_null(value=False)
 
     def is_older(name: str, minutes: float) -> pl.Expr:
-        since = pl.lit(as_of - timedelta(minutes=minutes))
+        since = moment(as_of - timedelta(minutes=minutes))
         return (pl.col(name) <= since).fill_null(value=False)
 
     is_deleting, is_initializing = (
@@ -95,6 +103,6 @@ def _is_held_back() -> pl.Expr:
 
 
 def _moved_lately(rules: ShareRules, as_of: datetime) -> pl.Expr:
-    since = pl.lit(as_of - timedelta(minutes=rules.stalled_minutes))
+    since = moment(as_of - timedelta(minutes=rules.stalled_minutes))
     is_exact = pl.col("start_moved_bound") == "exact"
     return ((pl.col("start_moved_at") > since) & is_exact).fill_null(value=False)
