@@ -18,8 +18,8 @@ from analytics.questions.share.open_transactions import STABLE_ENDS, with_isolat
 from analytics.questions.share.settings import DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.questions.share.share_log import counted, size_of
 from analytics.questions.share.stalls import stalls
+from analytics.questions.share.state_gaps import StateCoverage, with_absence
 from analytics.questions.share.status import with_status
-from analytics.questions.share.whole_state import StateCoverage, with_absence
 from analytics.questions.share.window import (
     NOT_STORED,
     STATE_NAMES,

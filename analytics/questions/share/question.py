@@ -21,19 +21,19 @@ from analytics.questions.share.backlog import (
     ShareTables,
     evaluate_share,
 )
-from analytics.questions.share.known_limits import limits_of
-from analytics.questions.share.known_settings import settings_found
+from analytics.questions.share.limits import limits_of
 from analytics.questions.share.open_transactions import STABLE_ENDS
 from analytics.questions.share.prunable import prunable
 from analytics.questions.share.records import share_records, steps_of
+from analytics.questions.share.settings import settings_found
 from analytics.questions.share.stall_history import named_stalls, stall_history
 from analytics.questions.share.state_gaps import (
+    StateCoverage,
     gaps_of_all_groups,
     gaps_of_state,
     with_possible_claims,
 )
 from analytics.questions.share.summaries import BY, summed
-from analytics.questions.share.whole_state import StateCoverage
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replayed.answered_instant import instant_of

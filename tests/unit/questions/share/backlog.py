@@ -25,7 +25,7 @@ from analytics.questions.share.settings import (
     ShareSettings,
 )
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
-from analytics.questions.share.whole_state import StateCoverage
+from analytics.questions.share.state_gaps import StateCoverage
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import LogClock
 from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples

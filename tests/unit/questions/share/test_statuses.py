@@ -19,9 +19,9 @@ from analytics.questions.share.settings import (
     Setting,
     ShareSettings,
 )
+from analytics.questions.share.state_gaps import StateCoverage
 from analytics.questions.share.status import NOT_SEEN
 from analytics.questions.share.summaries import summed
-from analytics.questions.share.whole_state import StateCoverage
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replay.log.key_homes import home_of_share
 from analytics.replay.log.log_clocks import LogClock
