@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from analytics.gaps.coordinators import coordinators
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.questions.share.backlog.share_lag import with_share_lag
+from analytics.questions.share.backlog import with_share_lag
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.subtopology_inputs import subtopology_inputs
 from analytics.replayed.topic_names import topics_gone, with_names
@@ -119,7 +120,7 @@ def described_groups(
         members=tables.read("members", _MEMBERS, few),
         assignments=given,
         committed=committed,
-        shares=with_share_lag(shares, ends),
+        shares=arrow_rows(with_share_lag(polars_rows(shares), polars_rows(ends))),
         ends=ends,
         coordinators=coordinators(state),
         inputs=inputs,

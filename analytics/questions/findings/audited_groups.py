@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of
 from analytics.questions.lag.sums import sums_of
 from analytics.questions.lag.table import CANNOT_TELL
-from analytics.questions.share.backlog.summaries import summed as share_summed
+from analytics.questions.share.summaries import summed as share_summed
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import table
 from schemas.evaluation_rules import lag_rules

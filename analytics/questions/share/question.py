@@ -5,34 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import table_of_frame
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.internal_topics import partition_count
 from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.question import Question
-from analytics.questions.share.backlog.isolation import STABLE_ENDS
-from analytics.questions.share.backlog.stall_history import named_stalls, stall_history
-from analytics.questions.share.backlog.summaries import BY, summed
-from analytics.questions.share.backlog.table import (
+from analytics.questions.share.backlog import (
     NO_END,
-    Share,
     ShareQuestion,
     ShareTables,
     evaluate_share,
 )
-from analytics.questions.share.backlog.whole_state import StateCoverage
-from analytics.questions.share.known_limits import limits_of
-from analytics.questions.share.known_settings import settings_found
+from analytics.questions.share.limits import limits_of
+from analytics.questions.share.open_transactions import STABLE_ENDS
+from analytics.questions.share.prunable import prunable
 from analytics.questions.share.records import share_records, steps_of
+from analytics.questions.share.settings import settings_found
+from analytics.questions.share.stall_history import named_stalls, stall_history
 from analytics.questions.share.state_gaps import (
+    StateCoverage,
     gaps_of_all_groups,
     gaps_of_state,
     with_possible_claims,
 )
-from analytics.questions.share.state_log.prunable import prunable
+from analytics.questions.share.summaries import BY, summed
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offset_samples import EndOffsetSamples
@@ -124,54 +126,60 @@ def _made(
     groups = pa.chunked_array(
         [*selected.rows["group_id"].chunks, *shares["group_id"].chunks], pa.string()
     ).unique()
-    shares = shares.filter(pc.is_in(shares["topic"], state.topics_wanted(shares["topic"])))
-    shares = with_possible_claims(shares, state)
+    wanted = pc.is_in(shares["topic"], state.topics_wanted(shares["topic"]))
+    asked = with_possible_claims(polars_rows(shares.filter(wanted)), state)
     records = share_records(state, groups, is_state_whole=not gaps)
     logs, coverage = data_logs(state), known_coverage(state)
-    question = ShareQuestion(
-        ShareTables(
-            shares,
-            tables.read("share_batches"),
-            selected.rows,
-            tables.read("assignments", ["group_id", "kind", "topic_id", "partition"]),
-            records.phases,
-            records.transactions,
-            logs.stable.select(STABLE_ENDS.names),
-        ),
-        records.log,
-        _ends(state, end_offsets, logs, as_of),
-        EndOffsetSamples.of(
-            pa.concat_tables([end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)])
-        ),
-        topics_gone(state),
-        settings,
-        as_of,
-        rules,
-        StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
-        clocks_of_topic(coverage.clocks, SHARE_GROUP_STATE),
-        clocks_of_topic(coverage.clocks, CONSUMER_OFFSETS),
+    samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
+    clocks = clocks_of_topic(coverage.clocks, SHARE_GROUP_STATE)
+    found = evaluate_share(
+        ShareQuestion(
+            ShareTables(
+                asked,
+                polars_rows(tables.read("share_batches")),
+                polars_rows(selected.rows),
+                polars_rows(
+                    tables.read("assignments", ["group_id", "kind", "topic_id", "partition"])
+                ),
+                records.phases,
+                records.transactions,
+                polars_rows(logs.stable.select(STABLE_ENDS.names())),
+            ),
+            records.log,
+            polars_rows(_ends(state, end_offsets, logs, as_of)),
+            EndOffsetSamples.of(pa.concat_tables(samples)),
+            pl.Series(topics_gone(state), dtype=pl.String),
+            settings,
+            as_of,
+            rules,
+            StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
+            clocks,
+            clocks_of_topic(coverage.clocks, CONSUMER_OFFSETS),
+        )
     )
-    found: Share = evaluate_share(question)
-    topics = StoredTables(tables.workspace).read("topics")
-    return {
+    topics = polars_rows(StoredTables(tables.workspace).read("topics"))
+    stalls = stall_history(
+        records.whole_log,
+        round(rules.stalled_minutes * _MINUTE),
+        round(as_of.timestamp() * 1000),
+        gaps,
+        clocks,
+    )
+    lacking = gaps_of_all_groups(state.manifest, gaps)
+    made = {
         "share_backlog": found.rows,
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
-        "share_steps": steps_of(records, rules, state, coverage),
-        "share_limits": limits_of(state, selected, found.rows),
-        "share_stalls": named_stalls(
-            stall_history(
-                records.whole_log,
-                round(rules.stalled_minutes * _MINUTE),
-                round(as_of.timestamp() * 1000),
-                gaps,
-                question.clocks,
-            ),
-            topics,
-        ),
-        "share_prunable": prunable(records.state, topics, gaps_of_all_groups(state.manifest, gaps)),
+        "share_stalls": named_stalls(stalls, topics),
+        "share_prunable": prunable(records.state, topics, lacking),
     }
+    answered = {name: table_of_frame(name, frame) for name, frame in made.items()}
+    answered |= {
+        "share_steps": steps_of(records, rules, state, coverage),
+        "share_limits": limits_of(state, selected, answered["share_backlog"]),
+    }
+    return {name: answered[name] for name in SHARE.tables}
 
 
 def _ends(

@@ -7,23 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.questions.marks import marked_by_records
-from analytics.questions.share.backlog.open_transactions import COLUMNS as TRANSACTION_COLUMNS
-from analytics.questions.share.backlog.open_transactions import open_transactions
 from analytics.questions.share.lifecycle.phases import COLUMNS as PICTURE_COLUMNS
 from analytics.questions.share.lifecycle.phases import phases
 from analytics.questions.share.lifecycle.pictures import pictures_of
 from analytics.questions.share.lifecycle.share_steps import share_steps
 from analytics.questions.share.lifecycle.step_records import StepRecords
-from analytics.questions.share.state_log.prunable import (
+from analytics.questions.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
+from analytics.questions.share.open_transactions import open_transactions
+from analytics.questions.share.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
 )
-from analytics.questions.share.state_log.share_log import COLUMNS, ShareLog, share_log
+from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.replay.log.losses_at import leading
 from analytics.replayed.records_at import records_at
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
@@ -51,9 +52,9 @@ class ShareRecords:
     log: ShareLog
     whole_log: ShareLog
     state: StateRecords
-    phases: pa.Table
+    phases: pl.DataFrame
     steps: StepRecords
-    transactions: pa.Table | None
+    transactions: pl.DataFrame | None
 
 
 def share_records(
@@ -118,7 +119,7 @@ def steps_of(
     return found.filter(wanted)
 
 
-def _transactions(state: ReplayedWorkspace) -> pa.Table | None:
+def _transactions(state: ReplayedWorkspace) -> pl.DataFrame | None:
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
     return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))

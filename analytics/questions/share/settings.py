@@ -1,12 +1,25 @@
-"""Settings that share groups go by, with where each is known from."""
+"""What share groups go by: settings of the dump, of brokers' files and of `--config`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
+import polars as pl
+
+from analytics.side_files import MOST_INT, whole_number
+from schemas.share_rules import (
+    default_isolation_level,
+    default_offset_reset,
+    default_share_setting,
+    share_settings,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 
 DELIVERY_LIMIT: Final = "group.share.delivery.count.limit"
 RECORD_LOCKS: Final = "group.share.partition.max.record.locks"
@@ -51,14 +64,140 @@ class ShareSettings:
         """Return what is in force for a group."""
         return self.of_groups.get(group, {}).get(name) or self.otherwise[name]
 
-    def columns(self, groups: pa.ChunkedArray, name: str, type_: pa.DataType) -> _Columns:
-        """Return the value in force for the group of each row, its source, and since when."""
-        encoded = groups.combine_chunks().dictionary_encode()
-        found = [self.of(group, name) for group in encoded.dictionary.to_pylist()]
-        values = pa.array([each.value for each in found], type_).take(encoded.indices)
-        sources = pa.array([each.source for each in found], pa.string())
-        since = pa.array([each.since_ms for each in found], pa.int64())
-        return values, sources.take(encoded.indices), since.take(encoded.indices)
+    def with_setting(self, rows: pl.DataFrame, name: str, column: str) -> pl.DataFrame:
+        """Add what is in force for the group of each row: its value, source, and since when.
+
+        Args:
+            rows: `group_id`.
+            name: Of the setting.
+            column: What the value's column is called; ``<column>_source`` and ``<column>_since``
+                (epoch milliseconds, `ALWAYS`) are the others.
+        """
+        otherwise = self.otherwise[name]
+        names = (column, f"{column}_source", f"{column}_since")
+        kind = pl.String() if isinstance(otherwise.value, str) else pl.Int64()
+        own = [
+            (group, each.value, each.source, each.since_ms)
+            for group, values in self.of_groups.items()
+            if (each := values.get(name)) is not None
+        ]
+        types = dict(zip(names, (kind, pl.String(), pl.Int64()), strict=True))
+        of_groups = pl.DataFrame(own, {"group_id": pl.String(), **types}, orient="row")
+        in_force = (otherwise.value, otherwise.source, otherwise.since_ms)
+        return rows.join(of_groups, "group_id", "left", maintain_order="left").with_columns(
+            pl.col(each).fill_null(pl.lit(value, types[each]))
+            for each, value in zip(names, in_force, strict=True)
+        )
 
 
-_Columns = tuple[pa.Array, pa.Array, pa.Array]
+_OF_GROUPS_ALONE: Final = (ISOLATION, OFFSET_RESET)
+"""Words, not numbers, that groups alone have."""
+
+
+@dataclass(frozen=True)
+class FoundSettings:
+    """What is in force, and what is to be said of it.
+
+    Attributes:
+        settings: By group.
+        said: What is in force and where that is from, one sentence each.
+        findings: What a person should look into, one sentence each.
+    """
+
+    settings: ShareSettings
+    said: tuple[str, ...]
+    findings: tuple[str, ...]
+
+
+def settings_found(release: str, configs: pa.Table, settings: Settings) -> FoundSettings:
+    """Return what share groups go by.
+
+    Brokers read these settings when they start, from their files alone: what the metadata log has
+    of a broker they do not heed. What it has of a group they do.
+
+    Args:
+        release: Whose defaults apply.
+        configs: The table `configs` at the instant.
+        settings: Files that were given.
+
+    Raises:
+        InputNotRecognizedError: A setting is no whole number.
+    """
+    names, brokers, given = share_settings(), settings.brokers, settings.from_file
+    otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
+    otherwise[ISOLATION] = Setting(default_isolation_level(), ASSUMED)
+    otherwise[OFFSET_RESET] = Setting(default_offset_reset(), ASSUMED)
+    groups: dict[str, dict[str, Setting]] = {}
+    for group, values, source, since_ms in (*_in_dump(configs), *_given(given)):
+        found = _of_group(group, values, names, source)
+        timed = {name: replace(said, since_ms=since_ms) for name, said in found.items()}
+        groups.setdefault(group, {}).update(timed)
+    found_settings = ShareSettings(otherwise, {name: said for name, said in groups.items() if said})
+    return FoundSettings(
+        found_settings,
+        tuple(_sentences(found_settings, names)),
+        tuple(_disagreements(names, brokers)),
+    )
+
+
+def _of_brokers(
+    name: str, release: str, brokers: Sequence[BrokerSettings], given: GivenSettings
+) -> Setting:
+    if name in given.values:
+        return Setting(_number(given.values[name], name, "--config"), BROKER_CONFIG)
+    found = [_number(each.values[name], name, each.name) for each in brokers if name in each.values]
+    if found:
+        return Setting(min(found), BROKER_CONFIG)
+    return Setting(default_share_setting(name, release), ASSUMED)
+
+
+def _in_dump(configs: pa.Table) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
+    names = ["resource_type", "resource", "name", "value", "since"]
+    for row in configs.select(names).to_pylist():
+        if row["resource_type"] == "group" and row["value"] is not None:
+            since = row["since"]
+            since_ms = ALWAYS if since is None else round(since.timestamp() * 1000)
+            yield row["resource"], {row["name"]: row["value"]}, DYNAMIC, since_ms
+
+
+def _given(given: GivenSettings) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
+    for group, values in given.groups.items():
+        yield group, values, BROKER_CONFIG, ALWAYS
+
+
+def _of_group(
+    group: str, values: Mapping[str, str], names: Mapping[str, str], source: str
+) -> dict[str, Setting]:
+    found = {
+        name: Setting(_number(values[own], own, f"group {group}"), source)
+        for name, own in names.items()
+        if own in values
+    }
+    for name in _OF_GROUPS_ALONE:
+        if name in values:
+            found[name] = Setting(values[name].strip().lower(), source)
+    return found
+
+
+def _number(text: str, name: str, where: str) -> int:
+    return whole_number(text, name, where, least=1, most=MOST_INT)
+
+
+def _sentences(settings: ShareSettings, names: Mapping[str, str]) -> Iterable[str]:
+    why = {ASSUMED: "Kafka's default, assumed", BROKER_CONFIG: "from the settings given"}
+    for name, said in settings.otherwise.items():
+        if name in _OF_GROUPS_ALONE:
+            continue
+        yield f"{name} = {said.value} ({why[said.source]})"
+    for group, values in sorted(settings.of_groups.items()):
+        for name, said in values.items():
+            source = "the metadata log" if said.source == DYNAMIC else "--config"
+            yield f"group {group}: {names.get(name, name)} = {said.value} (from {source})"
+
+
+def _disagreements(names: Iterable[str], brokers: Sequence[BrokerSettings]) -> Iterable[str]:
+    for name in names:
+        said = {each.name: each.values[name].strip() for each in brokers if name in each.values}
+        if len(set(said.values())) > 1:
+            listed = ", ".join(f"{file} {value}" for file, value in said.items())
+            yield f"brokers disagree about {name}: {listed}; the least is taken"

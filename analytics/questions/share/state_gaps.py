@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from analytics.dump.inspection.losses import lacks
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -14,6 +14,7 @@ from analytics.gaps.internal_topics import ends_of, losses_of, partition_count
 from analytics.gaps.workspace_filters import filters_of, filters_sentence
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.frames import disputed, frames_of_rows
+from analytics.replay.log.internal_partitions import internal_partition, share_key
 from analytics.replay.log.losses_at import leading
 from schemas import SHARE_GROUP_STATE
 
@@ -60,29 +61,69 @@ def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> 
     return {number: gaps.get(number, sentence) for number in sorted({*there, *gaps})}
 
 
-def with_possible_claims(shares: pa.Table, state: ReplayedWorkspace) -> pa.Table:
+def with_possible_claims(shares: pl.DataFrame, state: ReplayedWorkspace) -> pl.DataFrame:
     """Say of state that no group claims where its group may be among lost records.
 
     Args:
         shares: Rows of `share_partitions`.
         state: Says the instant, and what the dump lacks of groups.
     """
-    orphans = shares.filter(pc.equal(shares["phase"], ORPHAN))
+    is_orphan = pl.col("phase") == ORPHAN
     completeness = GroupCompleteness(state)
-    reasons = {
-        group: reason
-        for group in pc.unique(orphans["group_id"]).to_pylist()
-        if (reason := completeness.gaps_of(group).membership) is not None
-    }
-    if not reasons:
+    groups = shares.filter(is_orphan)["group_id"].unique().to_list()
+    reasons = [completeness.gaps_of(group).membership for group in groups]
+    lacking = pl.DataFrame(
+        {"group_id": groups, "why": reasons}, {"group_id": pl.String, "why": pl.String}
+    )
+    if not lacking["why"].count():
         return shares
-    why = [
-        reasons.get(group) if phase == ORPHAN else None
-        for group, phase in zip(
-            shares["group_id"].to_pylist(), shares["phase"].to_pylist(), strict=True
+    why = pl.when(is_orphan).then("why")
+    return (
+        shares.join(lacking, "group_id", "left", maintain_order="left")
+        .with_columns(missing=pl.coalesce("missing", why))
+        .with_columns(complete=pl.col("missing").is_null())
+        .drop("why")
+    )
+
+
+UNKNOWN_HOME: Final = (
+    "no record of its state is in the dump, and how many partitions __share_group_state has is not "
+    "known, so neither is the one it belongs to"
+)
+_LACKS: Final = "no record of its state is in the dump, and {}"
+
+
+@dataclass(frozen=True)
+class StateCoverage:
+    """What the dump shows of `__share_group_state`.
+
+    Attributes:
+        partitions: How many partitions it has; None where that is not known.
+        gaps: By partition, what the dump lacks of it, in words; others are whole.
+    """
+
+    partitions: int | None = None
+    gaps: Mapping[int, str] = field(default_factory=dict)
+
+
+def with_absence(shares: pl.DataFrame, coverage: StateCoverage) -> pl.DataFrame:
+    """Say of share partitions without state whether that is known: `complete` and `missing`.
+
+    Args:
+        shares: Rows of `share_partitions`.
+        coverage: What the dump shows.
+    """
+    has_none = pl.col("record_offset").is_null() & (pl.col("phase") == "initialized")
+    why = pl.lit(UNKNOWN_HOME)
+    if coverage.partitions is not None:
+        key = share_key(*(pl.col(name) for name in ("group_id", "topic_id", "partition")))
+        home = internal_partition(pl.when(has_none).then(key), coverage.partitions)
+        gap = home.cast(pl.Int64).replace_strict(
+            list(coverage.gaps), list(coverage.gaps.values()), default=None, return_dtype=pl.String
         )
-    ]
-    missing = pc.coalesce(shares["missing"], pa.array(why, pa.string()))
-    for name, column in (("missing", missing), ("complete", pc.is_null(missing))):
-        shares = shares.set_column(shares.column_names.index(name), name, column)
-    return shares
+        why = pl.format(_LACKS, gap)
+    return shares.with_columns(
+        missing=pl.when(has_none).then(why).otherwise("missing")
+    ).with_columns(
+        complete=pl.when(has_none).then(pl.col("missing").is_null()).otherwise("complete")
+    )

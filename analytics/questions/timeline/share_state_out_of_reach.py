@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.decode.selection import names_wanted
 from analytics.engine.key_places import homes_in
 from analytics.questions.timeline.lost_commits import records_of_line
 from analytics.questions.timeline.lost_share_state import COLUMNS, state_records
 from analytics.questions.timeline.words import HIGH, LOST_BY_GROWTH, Verdict, verdict_row
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.internal_partitions import internal_partition, share_key
 from analytics.replay.share.share_fold import fold
 from analytics.workspace import DECODED
@@ -33,6 +35,8 @@ def share_state_out_of_reach(
 ) -> Iterator[Verdict]:
     """Yield a verdict for each share partition whose state lies where nobody looks any more.
 
+    Those of the groups and topics that are asked about alone are made.
+
     A start offset is lost when the number of partitions that sent clients to it is over. The state
     that an earlier number left behind is out of reach since the next one began.
 
@@ -47,6 +51,7 @@ def share_state_out_of_reach(
     for era in homes.before:
         for number in homes.misplaced:
             records = _records(state, number, pc.field("timestamp") < pa.scalar(since))
+            records = _wanted(records, state, topics)
             yield from out_of_reach_in(records, number, era, homes, since, topics)
         if era.first is None:
             return
@@ -57,6 +62,20 @@ def _records(state: ReplayedWorkspace, number: int, where: pc.Expression) -> pa.
     line = {"topic": SHARE_GROUP_STATE, "partition": number}
     return state_records(
         *(records_of_line(state, line, f"{DECODED}/{name}", COLUMNS, where) for name in _TABLES)
+    )
+
+
+def _wanted(records: pa.Table, state: ReplayedWorkspace, topics: Mapping[str, str]) -> pa.Table:
+    asked = state.tables.selection
+    groups = records["group_id"].unique().to_pylist()
+    groups = names_wanted(groups, asked.groups, asked.exclude_groups)
+    ids = records["topic_id"].unique().to_pylist()
+    ids = [each for each in ids if names_wanted([topics.get(each, each)], asked.topics)]
+    return records.filter(
+        pc.and_(
+            pc.is_in(records["group_id"], pa.array(groups, pa.string())),
+            pc.is_in(records["topic_id"], pa.array(ids, pa.string())),
+        )
     )
 
 
@@ -85,29 +104,21 @@ def out_of_reach_in(
     for each in (homes.partitions, *newer):
         is_of_era &= internal_partition(key, each) != number
     mask = keys.select(is_of_era.alias("mask")).to_series().to_arrow()
-    for row in fold(records.filter(mask)).to_pylist():
-        yield _verdict(row, homes, since, era, topics)
-
-
-def _verdict(
-    row: Mapping[str, Any],
-    homes: TopicHomes,
-    since: datetime,
-    era: Era,
-    topics: Mapping[str, str],
-) -> Verdict:
-    number = row["coordinator_partition"]
-    return verdict_row(
-        (row["group_id"], topics.get(row["topic_id"], row["topic_id"]), row["partition"]),
-        LOST_BY_GROWTH,
-        at=since,
-        not_before=era.last,
-        was=row["start_offset"],
-        confidence=HIGH,
-        record=f"{SHARE_GROUP_STATE}-{number}@{row['record_offset']}",
-        reason=(
-            f"brokers that were started since go by {homes.partitions} partitions of "
-            f"{SHARE_GROUP_STATE}: none looks for the share partition's state in partition "
-            f"{number} any more; what was dealt with may be delivered again"
-        ),
+    columns = ["group_id", "topic_id", "partition", "start_offset", "record_offset"]
+    lost = polars_rows(fold(records.filter(mask)).select(columns))
+    reason = (
+        f"brokers that were started since go by {homes.partitions} partitions of "
+        f"{SHARE_GROUP_STATE}: none looks for the share partition's state in partition "
+        f"{number} any more; what was dealt with may be delivered again"
     )
+    common = {"at": since, "not_before": era.last, "confidence": HIGH, "reason": reason}
+    places = lost.select(
+        "group_id",
+        pl.col("topic_id").replace(topics).alias("topic"),
+        "partition",
+        pl.col("start_offset").alias("was"),
+        pl.format(f"{SHARE_GROUP_STATE}-{number}@{{}}", "record_offset").alias("record"),
+    )
+    for group, topic, partition, was, record in places.iter_rows():
+        place = group, topic, partition
+        yield verdict_row(place, LOST_BY_GROWTH, was=was, record=record, **common)

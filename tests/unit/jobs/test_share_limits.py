@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.questions.share.known_limits import limit_settings
-from analytics.questions.share.limits import LimitValue
+from analytics.questions.share.limits import LimitValue, limit_settings
 from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 

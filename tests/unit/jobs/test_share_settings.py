@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.questions.share.known_settings import FoundSettings, settings_found
 from analytics.questions.share.settings import (
     ALWAYS,
     ASSUMED,
@@ -18,7 +17,9 @@ from analytics.questions.share.settings import (
     DYNAMIC,
     ISOLATION,
     RECORD_LOCKS,
+    FoundSettings,
     Setting,
+    settings_found,
 )
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 

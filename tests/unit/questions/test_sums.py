@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics.questions.lag.sums import sums_of
-from analytics.questions.share.backlog import summaries as share_summaries
+from analytics.questions.share import summaries as share_summaries
 from analytics.questions.sums import MOST, with_sums
 from schemas.evaluation_rules import lag_rules
 from schemas.share_rules import share_rules

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from analytics.questions.describe.description import without_incomplete
-from analytics.questions.share.backlog.share_lag import with_share_lag
+from analytics.questions.share.backlog import with_share_lag
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from reports.describe.assigned import partitions_text, tasks_text
 from reports.describe.columns import (
     CONSUMER,
@@ -207,7 +208,7 @@ SOURCE = Source(
         commit("cron", "orders", 0, 120),
         commit("words", "orders", 0, 50),
     ),
-    shares=with_share_lag(SHARED, LOGS),
+    shares=arrow_rows(with_share_lag(polars_rows(SHARED), polars_rows(LOGS))),
     ends=LOGS,
     coordinators={3: "kafka-1:9092 (1)"},
     inputs={"words": {"0": ("orders",)}},

@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 
 from analytics.questions.share.lifecycle.group_steps import group_steps
 from analytics.questions.share.lifecycle.pictures import DELETING, INITIALIZED, INITIALIZING, NONE
-from analytics.questions.share.lifecycle.state_acts import StateActs
-from analytics.questions.share.state_log.share_log import NO_TIME
+from analytics.questions.share.lifecycle.state_acts import NO_TIME, StateActs
 from analytics.time_columns import times_of
 
 if TYPE_CHECKING:

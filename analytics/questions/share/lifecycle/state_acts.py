@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.questions.share.places import AFTER_ALL
-from analytics.questions.share.state_log.share_log import NO_TIME
+from analytics.questions.share.lifecycle.step_records import AFTER_ALL
+from analytics.questions.share.share_log import KEY
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.questions.share.lifecycle.pictures import Pictures
-    from analytics.questions.share.state_log.share_log import ShareLog
+    from analytics.questions.share.share_log import ShareLog
 
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]
 
 NONE: Final = -1
-_NAMES: Final = ("group_id", "topic_id")
+NO_TIME: Final = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ class StateActs:
             group: Of each act its group's number.
             thing: Of each act its thing's number.
         """
-        lengths = np.bincount(log.ranges.key, minlength=log.share.size)
-        is_made = (log.kind == SNAPSHOT) & (log.leader_epoch == 0) & (lengths == 0)
-        is_removed = log.kind == TOMBSTONE
-        is_timed = log.at != NO_TIME
         pairs = _pairs(log, pictures, group, thing)
-        act, record = _joined(pairs, log, np.flatnonzero(is_made & is_timed))
-        first = log.is_first[record] & (log.snapshot_epoch[record] == 0)
-        gone_act, gone = _joined(pairs, log, np.flatnonzero(is_removed & is_timed))
-        return cls(group.size, (act, record, log.at[record]), first, (gone_act, gone, log.at[gone]))
+        timed = log.records.filter(pl.col("at").is_not_null())
+        is_made = (
+            (pl.col("kind") == SNAPSHOT) & (pl.col("leader_epoch") == 0) & (pl.col("ranges") == 0)
+        )
+        made = _joined(pairs, timed.filter(is_made))
+        removed = _joined(pairs, timed.filter(pl.col("kind") == TOMBSTONE))
+        is_first = made["is_first"] & (made["snapshot_epoch"] == 0)
+        return cls(group.size, _numbers(made), is_first.to_numpy(), _numbers(removed))
 
     def initialised(self, earliest: Numbers, latest: Numbers) -> tuple[Numbers, Truths]:
         """Return when the state of each act was made, and whether that was too late.
@@ -112,36 +112,28 @@ def _ends(latest: Numbers) -> Numbers:
     return np.where(latest == NO_TIME, AFTER_ALL, latest)
 
 
-def _pairs(log: ShareLog, pictures: Pictures, group: Numbers, thing: Numbers) -> pa.Table:
+def _pairs(log: ShareLog, pictures: Pictures, group: Numbers, thing: Numbers) -> pl.DataFrame:
     """Return which act may be about which share partition: `act`, `share`."""
-    things = pictures.things.take(pa.array(thing))
-    acts = pa.table(
-        {
-            "group_id": pictures.group_ids.take(pa.array(group)).cast(pa.string()),
-            "topic_id": things["topic_id"],
-            "asked": things["partition"],
-            "act": pa.array(np.arange(group.size)),
-        }
+    acts = pl.DataFrame({"group": group, "thing": thing}, {"group": pl.Int64, "thing": pl.Int64})
+    groups, things = pl.Series(pictures.group_ids), polars_rows(pictures.things)
+    acts = acts.with_row_index("act").with_columns(
+        group_id=groups.cast(pl.String)[acts["group"]],
+        topic_id=things["topic_id"][acts["thing"]],
+        partition=things["partition"][acts["thing"]].cast(pl.Int64),
     )
-    shares = log.shares.select(["group_id", "topic_id", "partition"])
-    shares = shares.cast(
-        pa.schema([*((n, pa.string()) for n in _NAMES), ("partition", pa.int64())])
-    )
-    shares = shares.append_column("share", pa.array(np.arange(shares.num_rows)))
-    is_whole = pc.less(acts["asked"], 0)
-    topics = acts.filter(is_whole).join(shares, ["group_id", "topic_id"], join_type="inner")
-    single = acts.filter(pc.invert(is_whole)).rename_columns(
-        ["group_id", "topic_id", "partition", "act"]
-    )
-    each = single.join(shares, ["group_id", "topic_id", "partition"], join_type="inner")
-    return pa.concat_tables([part.select(["act", "share"]) for part in (topics, each)])
+    is_whole = pl.col("partition") < 0
+    shares = log.shares.select("share", *KEY)
+    topics = acts.filter(is_whole).join(shares, ["group_id", "topic_id"], "inner")
+    each = acts.filter(~is_whole).join(shares, KEY, "inner")
+    return pl.concat([part.select("act", "share") for part in (topics, each)])
 
 
-def _joined(pairs: pa.Table, log: ShareLog, record: Numbers) -> tuple[Numbers, Numbers]:
-    """Return acts and the records that may belong to them, two columns of one length."""
-    records = pa.table({"share": pa.array(log.share[record]), "record": pa.array(record)})
-    joined = pairs.join(records, "share", join_type="inner")
-    return (
-        joined["act"].to_numpy().astype(np.int64),
-        joined["record"].to_numpy().astype(np.int64),
-    )
+def _joined(pairs: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
+    """Return acts with the records that may belong to them."""
+    return pairs.join(records, "share", "inner")
+
+
+def _numbers(joined: pl.DataFrame) -> tuple[Numbers, Numbers, Numbers]:
+    """Return acts, records and their times as columns of one length."""
+    act, record, at = (joined[name].cast(pl.Int64).to_numpy() for name in ("act", "record", "at"))
+    return act, record, at

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from analytics.questions.share.lifecycle.pictures import Pictures
-from analytics.questions.share.places import AFTER_ALL
-from analytics.questions.share.state_log.share_log import ShareLog
+from analytics.questions.share.share_log import ShareLog
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
+
+
+AFTER_ALL: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
-from analytics.questions.share.backlog.isolation import STABLE_ENDS
-from analytics.questions.share.backlog.table import WHOLE, ShareQuestion, ShareTables
-from analytics.questions.share.backlog.whole_state import StateCoverage
+from analytics.questions.share.backlog import WHOLE, ShareQuestion, ShareTables
 from analytics.questions.share.lifecycle.phases import PHASES
+from analytics.questions.share.open_transactions import STABLE_ENDS
 from analytics.questions.share.settings import (
     ASSUMED,
     DELIVERY_LIMIT,
@@ -24,7 +24,9 @@ from analytics.questions.share.settings import (
     Setting,
     ShareSettings,
 )
-from analytics.questions.share.state_log.share_log import COLUMNS, ShareLog, share_log
+from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
+from analytics.questions.share.state_gaps import StateCoverage
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import LogClock
 from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
 from schemas import record_types
@@ -91,6 +93,10 @@ def log_of(records: Sequence[ShareRecord]) -> ShareLog:
     return share_log(*decoded(records))
 
 
+def _frame(rows: list[dict[str, Any]], schema: pa.Schema) -> pl.DataFrame:
+    return polars_rows(pa.Table.from_pylist(rows, schema))
+
+
 def question(
     records: Sequence[ShareRecord],
     *,
@@ -104,7 +110,7 @@ def question(
     rules: ShareRules | None = None,
     phases: Sequence[dict[str, Any]] = (),
     changed: dict[str, Any] | None = None,
-    transactions: pa.Table | None = None,
+    transactions: pl.DataFrame | None = None,
     stable: Mapping[tuple[str, int], int] | None = None,
     coverage: StateCoverage = WHOLE,
     names: Mapping[str, str] = NAMES,
@@ -152,32 +158,28 @@ def question(
     ]
     return ShareQuestion(
         ShareTables(
-            pa.Table.from_pylist(shares, SHARES),
-            pa.Table.from_pylist(batches, BATCHES),
-            pa.table(
-                {
-                    "group_id": pa.array(groups, TEXT),
-                    "complete": pa.array([has_whole_groups] * len(groups), pa.bool_()),
-                }
+            _frame(shares, SHARES),
+            _frame(batches, BATCHES),
+            pl.DataFrame(
+                {"group_id": list(groups), "complete": [has_whole_groups] * len(groups)},
+                {"group_id": pl.String, "complete": pl.Boolean},
             ),
-            pa.Table.from_pylist(
+            _frame(
                 assigned,
                 pa.schema(
                     [("group_id", TEXT), ("topic_id", TEXT), ("partition", INT), ("kind", TEXT)]
                 ),
             ),
-            pa.Table.from_pylist(list(phases), PHASES),
+            pl.DataFrame(list(phases), PHASES),
             transactions,
-            pa.Table.from_pylist(
-                [
-                    {"topic": topic, "partition": partition, "last_stable_offset": offset}
-                    for (topic, partition), offset in (stable or {}).items()
-                ],
+            pl.DataFrame(
+                [(topic, partition, end) for (topic, partition), end in (stable or {}).items()],
                 STABLE_ENDS,
+                orient="row",
             ),
         ),
         log_of(records),
-        pa.Table.from_pylist(
+        _frame(
             there,
             pa.schema(
                 [
@@ -189,7 +191,7 @@ def question(
             ),
         ),
         EndOffsetSamples.of(pa.Table.from_pylist(sampled, SAMPLES)),
-        pa.array([], TEXT),
+        pl.Series([], dtype=pl.String),
         settings,
         as_of or time_of(last),
         rules or share_rules(),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.share.backlog.table import evaluate_share
+from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.settings import ALWAYS, DELIVERY_LIMIT, Setting, ShareSettings
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
@@ -30,7 +30,7 @@ def archived(
     settings = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: Setting(limit, source)})
     found: list[dict[str, Any]] = evaluate_share(
         question(records, settings=settings)
-    ).archived.to_pylist()
+    ).archived.to_dicts()
     return found
 
 
@@ -62,7 +62,7 @@ def test_a_limit_says_nothing_of_what_was_archived_before_it_was_set() -> None:
         update(2, CutBatch(12, 12, ARCHIVED, 3), CutBatch(13, 13, ARCHIVED, 5)),
     )
     found = evaluate_share(question(records, settings=settings)).archived
-    assert found["cause"].to_pylist() == [
+    assert found["cause"].to_list() == [
         "cannot_tell",
         "rejected_or_gap",
         "rejected_or_gap",
@@ -76,7 +76,7 @@ def test_nor_of_what_may_have_been_archived_before_the_log_begins() -> None:
         limit = Setting(3, "dynamic", since_ms)
         settings = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: limit})
         found = evaluate_share(question(records, settings=settings)).archived
-        assert found["cause"].to_pylist() == [cause, "rejected_or_gap"]
+        assert found["cause"].to_list() == [cause, "rejected_or_gap"]
 
 
 def test_what_is_available_again_shows_that_the_limit_is_higher() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-import pyarrow as pa
+import polars as pl
 import pytest
 
-from analytics.questions.share.backlog.table import evaluate_share
-from analytics.questions.share.state_log.prunable import (
+from analytics.questions.share.backlog import evaluate_share
+from analytics.questions.share.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
@@ -20,16 +20,16 @@ from tests.support.share_leader import random_leader
 from tests.unit.questions.share.backlog import decoded, question
 
 TYPES = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
+    "string": pl.String(),
+    "int": pl.Int32(),
+    "bigint": pl.Int64(),
+    "boolean": pl.Boolean(),
+    "timestamp": pl.Datetime("us", "UTC"),
 }
-TOPICS = pa.table({"topic_id": ["topic"], "topic": ["orders"]})
+TOPICS = pl.DataFrame({"topic_id": ["topic"], "topic": ["orders"]})
 
 
-def made(records: list[ShareRecord]) -> dict[str, pa.Table]:
+def made(records: list[ShareRecord]) -> dict[str, pl.DataFrame]:
     found = evaluate_share(question(records, ends={("orders", 0): (0, 500)}))
     snapshots, updates = decoded(records)
     state = StateRecords(
@@ -53,10 +53,10 @@ def some_records() -> list[ShareRecord]:
 def test_columns_types_and_nulls_are_those_of_the_contract(records: list[ShareRecord]) -> None:
     for name, rows in made(records).items():
         contract = table(name)
-        assert rows.column_names == [column.name for column in contract.columns], name
+        assert rows.columns == [column.name for column in contract.columns], name
         for column in contract.columns:
-            assert rows.schema.field(column.name).type == TYPES[column.type], (name, column.name)
+            assert rows.schema[column.name] == TYPES[column.type], (name, column.name)
             if not column.nullable:
-                assert rows[column.name].null_count == 0, (name, column.name)
+                assert rows[column.name].null_count() == 0, (name, column.name)
         if records and name != "share_faults":
-            assert rows.num_rows
+            assert rows.height

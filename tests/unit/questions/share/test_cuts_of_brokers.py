@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.share.backlog.table import evaluate_share
+from analytics.questions.share.backlog import evaluate_share
 from tests.support.broker_state import CutBatch, CutSharePartition
 from tests.support.cuts import Cut, cuts_of
 from tests.support.decoded_frames import tables_of_dump, without_log_start
@@ -147,7 +147,7 @@ def test_a_cut_is_described_as_the_broker_describes_it(cut: Cut, folder: Path) -
     ]
     found = evaluate_share(question(records, ends=ends_of(cut.dump), names=names))
     rows = {
-        (row["group_id"], row["topic_id"], row["partition"]): row for row in found.rows.to_pylist()
+        (row["group_id"], row["topic_id"], row["partition"]): row for row in found.rows.to_dicts()
     }
     has_lag = cut.dump in LAG_IS_TOLD
     compared = {each.key: told_by_broker(each, has_lag=has_lag) for each in said if each.exists}
@@ -155,7 +155,7 @@ def test_a_cut_is_described_as_the_broker_describes_it(cut: Cut, folder: Path) -
     assert ours == compared
     # Brokers of all these releases wrote them: nothing contradicts what was before.
     sound = [
-        each for each in found.faults.to_pylist() if each["fault"] != "delivery_count_over_limit"
+        each for each in found.faults.to_dicts() if each["fault"] != "delivery_count_over_limit"
     ]
     assert sound == []
 
@@ -177,7 +177,7 @@ def test_start_offsets_stand_since_the_record_that_a_slow_walk_finds(
         begins = isinstance(record.value, Snapshot) and state is not None and not state.delivery
         if before is None or following != before[0] or (begins and _is_anew(record, records)):
             moved[place] = following, record.offset
-    rows = evaluate_share(question(records)).rows.to_pylist()
+    rows = evaluate_share(question(records)).rows.to_dicts()
     assert rows
     for row in rows:
         place = row["coordinator_partition"], (row["group_id"], row["topic_id"], row["partition"])

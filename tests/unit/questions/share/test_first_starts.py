@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.share.backlog.table import evaluate_share
-from analytics.questions.share.backlog.whole_state import StateCoverage
+from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.settings import DYNAMIC, OFFSET_RESET, Setting, ShareSettings
+from analytics.questions.share.state_gaps import StateCoverage
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord, Snapshot, Update
 from tests.unit.questions.share.backlog import BEGIN, SETTINGS, question
@@ -33,7 +33,7 @@ def row(*of_new: Snapshot | Update | None, **asked: Any) -> dict[str, Any]:
     values: list[tuple[ShareKey, Snapshot | Update | None]]
     values = [(OLD, made(2)), (OLD, first_update(0)), *((NEW, each) for each in of_new)]
     records = [ShareRecord(0, place, key, value) for place, (key, value) in enumerate(values)]
-    rows = evaluate_share(question(records, **{"ends": ENDS, **asked})).rows.to_pylist()
+    rows = evaluate_share(question(records, **{"ends": ENDS, **asked})).rows.to_dicts()
     return next(each for each in rows if each["partition"] == 1)
 
 
@@ -111,5 +111,5 @@ def test_a_reset_of_the_others_does_not_make_them_newer() -> None:
         ShareRecord(0, 2, NEW, first_update(40)),
         ShareRecord(0, 3, OLD, made(9, start=0, number=1)),
     ]
-    found = evaluate_share(question(records, ends=ENDS)).rows.to_pylist()
+    found = evaluate_share(question(records, ends=ENDS)).rows.to_dicts()
     assert [each["is_later_partition"] for each in found if each["partition"] == 1] == [True]

@@ -57,7 +57,7 @@ def pictures(records: list[tuple[int, str, Picture | None]]) -> pa.Table:
 
 
 def told(records: list[tuple[int, str, Picture | None]]) -> dict[tuple[Any, ...], Any]:
-    found = phases(pictures(records)).to_pylist()
+    found = phases(pictures(records)).to_dicts()
     keys = ("group_id", "topic_id", "partition", "phase")
     by_key = {tuple(each[name] for name in keys): each for each in found}
     assert len(by_key) == len(found)

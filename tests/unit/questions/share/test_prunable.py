@@ -5,12 +5,12 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.questions.share.state_log.prunable import (
+from analytics.questions.share.prunable import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,
@@ -20,7 +20,7 @@ from tests.support.reference_share_coordinator import ShareKey, ShareRecord, Sna
 from tests.support.share_histories import random_history
 from tests.unit.questions.share.backlog import decoded, time_of
 
-TOPICS = pa.table({"topic_id": ["a", None], "topic": ["orders", "nameless"]})
+TOPICS = pl.DataFrame({"topic_id": ["a", None], "topic": ["orders", "nameless"]})
 SNAPSHOT = Snapshot(0, 0, 0, 0, 0, 1, 1, ())
 UPDATE = Update(0, 0, 0, 0, ())
 
@@ -50,7 +50,7 @@ def told(records: list[ShareRecord], log_starts: dict[int, int] | None = None) -
         updates.select(list(UPDATE_COLUMNS)),
         log_starts or {},
     )
-    return {row["coordinator_partition"]: row for row in prunable(state, TOPICS).to_pylist()}
+    return {row["coordinator_partition"]: row for row in prunable(state, TOPICS).to_dicts()}
 
 
 def record(offset: int, key: str, value: Snapshot | Update | None) -> ShareRecord:

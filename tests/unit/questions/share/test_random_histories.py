@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.questions.share.backlog.table import evaluate_share
-from analytics.questions.share.state_log.window import STATE_NAMES
+from analytics.questions.share.backlog import evaluate_share
+from analytics.questions.share.window import STATE_NAMES
 from tests.support.share_histories import random_history
 from tests.support.share_leader import (
     ACKNOWLEDGED,
@@ -27,7 +27,7 @@ ENDS = {("orders", 0): (0, 500)}
 
 def row_at(leader: ShareLeader, end: int) -> dict[str, Any] | None:
     """The row of a leader's share partition after so many of its records."""
-    rows = evaluate_share(question(leader.records[:end], ends=ENDS)).rows.to_pylist()
+    rows = evaluate_share(question(leader.records[:end], ends=ENDS)).rows.to_dicts()
     assert len(rows) <= 1
     return rows[0] if rows else None
 
@@ -85,7 +85,7 @@ def test_what_was_archived_is_told_with_the_record_that_did_it(seed: int) -> Non
     leader = random_leader(random, random.randrange(1, 120))
     for end in some_instants(leader, random):
         truth = leader.truths[end - 1]
-        found = evaluate_share(question(leader.records[:end], ends=ENDS)).archived.to_pylist()
+        found = evaluate_share(question(leader.records[:end], ends=ENDS)).archived.to_dicts()
         told = {
             offset: (row["record_offset"], row["delivery_count"])
             for row in found
@@ -101,7 +101,7 @@ def test_what_was_archived_is_told_with_the_record_that_did_it(seed: int) -> Non
 @settings(max_examples=30)
 def test_a_leader_that_goes_by_the_rules_has_no_faults(seed: int) -> None:
     leader = random_leader(Random(seed), 120)
-    assert evaluate_share(question(leader.records, ends=ENDS)).faults.num_rows == 0
+    assert evaluate_share(question(leader.records, ends=ENDS)).faults.height == 0
 
 
 @given(seeds)
@@ -140,7 +140,7 @@ def test_whatever_records_say_the_window_comes_out_even(seed: int) -> None:
     """Also where records contradict each other, as no leader writes them."""
     random = Random(seed)
     records = [each for partition in range(3) for each in random_history(random, partition)]
-    for row in evaluate_share(question(records)).rows.to_pylist():
+    for row in evaluate_share(question(records)).rows.to_dicts():
         held = row["available_count"] + row["archiving_count"] + row["not_stored_count"]
         assert held == row["in_flight"]
         assert min(held, row["not_stored_count"], row["window_offsets"]) >= 0

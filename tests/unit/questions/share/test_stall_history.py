@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.dump.batches.stretches import clock_steps
-from analytics.questions.share.backlog.stall_history import stall_history
-from analytics.questions.share.backlog.table import evaluate_share
+from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.clock_words import WENT_BACK
-from analytics.questions.share.state_log.share_log import share_log
-from analytics.questions.share.state_log.window import STATE_NAMES
+from analytics.questions.share.share_log import share_log
+from analytics.questions.share.stall_history import stall_history
+from analytics.questions.share.window import STATE_NAMES
 from analytics.replay.log.log_clocks import LogClock
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
@@ -37,7 +37,7 @@ def stalls_of(
     end = max(each.offset for each in records) if as_of is None else as_of
     as_of_ms = round(time_of(end).timestamp() * 1000)
     gaps: dict[int, str] = more.get("gaps", {})
-    found = stall_history(log_of(records), least_minutes * 60_000, as_of_ms, gaps).to_pylist()
+    found = stall_history(log_of(records), least_minutes * 60_000, as_of_ms, gaps).to_dicts()
     return sorted((dict(each) for each in found), key=lambda each: each["since"])
 
 
@@ -101,7 +101,7 @@ def test_what_still_stands_is_what_the_backlog_says(seed: int) -> None:
     leader = random_leader(random, random.randrange(1, 120))
     if not leader.records or not leader.truths[-1].is_there:
         return
-    (row,) = evaluate_share(question(leader.records)).rows.to_pylist()
+    (row,) = evaluate_share(question(leader.records)).rows.to_dicts()
     still = [each for each in stalls_of(leader.records) if each["until"] is None]
     since: datetime | None = still[0]["since"] if still else None
     assert row["stalled_since"] == since
@@ -162,14 +162,14 @@ def test_what_may_be_among_lost_records_is_said() -> None:
 
 
 def test_without_records_there_is_none() -> None:
-    assert stall_history(log_of([]), 0, 0, {}).num_rows == 0
+    assert stall_history(log_of([]), 0, 0, {}).height == 0
 
 
 def test_a_delivery_state_that_kafka_does_not_know_is_named_so() -> None:
     records = [begun(0, 100), record(1, -1, (100, 104, 126)), record(60, -1, (100, 104, 126))]
 
     (stall,) = stalls_of(records)
-    (row,) = evaluate_share(question(records)).rows.to_pylist()
+    (row,) = evaluate_share(question(records)).rows.to_dicts()
 
     assert (stall["next_offset"], stall["blocking_state"]) == (100, "UNKNOWN")
     assert row["blocking_state"] == "UNKNOWN"
@@ -213,9 +213,9 @@ def test_where_a_clock_went_back_nothing_is_measured_and_no_stall_is_hidden(seed
     tables = [stepped(each, begin, end) for each in decoded(leader.records)]
     steps = clocks_of(tables)
 
-    found = stall_history(share_log(*tables), least_ms, as_of_ms, {}, steps).to_pylist()
+    found = stall_history(share_log(*tables), least_ms, as_of_ms, {}, steps).to_dicts()
 
-    whole = stall_history(log_of(leader.records), least_ms, as_of_ms, {}).to_pylist()
+    whole = stall_history(log_of(leader.records), least_ms, as_of_ms, {}).to_dicts()
     names = ("partition", "next_offset", "record_offset")
     told = {tuple(row[name] for name in names) for row in found}
     for row in found:
@@ -241,12 +241,12 @@ def test_what_stood_across_a_step_of_the_clock_may_have_stood_for_long() -> None
     as_of_ms = round(time_of(4).timestamp() * 1000)
     steps = {0: LogClock(((3, 3),))}
 
-    (stall,) = stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, steps).to_pylist()
+    (stall,) = stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, steps).to_dicts()
 
     assert (stall["duration_ms"], stall["missing"]) == (None, WENT_BACK)
     # A step before it, or in another partition.
     for other in ({0: LogClock(((1, 1),))}, {1: LogClock(((3, 3),))}):
-        assert stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, other).num_rows == 0
+        assert stall_history(log_of(records), 60 * 60_000, as_of_ms, {}, other).height == 0
 
 
 def test_what_stood_from_one_clock_to_another_may_have_stood_for_long() -> None:
@@ -255,7 +255,7 @@ def test_what_stood_from_one_clock_to_another_may_have_stood_for_long() -> None:
 
     def stalls(*wrong: tuple[int, int], minutes: int) -> list[dict[str, Any]]:
         clocks, least_ms = {0: LogClock(wrong=wrong)}, minutes * 60_000
-        found = stall_history(log_of(records), least_ms, as_of_ms, {}, clocks).to_pylist()
+        found = stall_history(log_of(records), least_ms, as_of_ms, {}, clocks).to_dicts()
         return [dict(each) for each in found]
 
     for wrong in ((0, 2), (4, 9)):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.questions.share.backlog.table import evaluate_share
+from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.settings import DELIVERY_LIMIT, Setting, ShareSettings
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
@@ -33,7 +33,7 @@ def faults(*values: Snapshot | Update | None, **more: Any) -> list[tuple[Any, ..
     records = [ShareRecord(0, place, KEY, value) for place, value in enumerate(values)]
     found = evaluate_share(question(records, **more)).faults
     names = ("fault", "before", "found", "record_offset")
-    return [tuple(each[name] for name in names) for each in found.to_pylist()]
+    return [tuple(each[name] for name in names) for each in found.to_dicts()]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_limit_that_is_only_assumed_makes_a_fault_that_is() -> None:
     for source, is_assumed in (("default_assumed", True), ("dynamic", False)):
         limit = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: Setting(5, source)})
         records = [ShareRecord(0, 0, KEY, FIRST), ShareRecord(0, 1, KEY, over)]
-        (found,) = evaluate_share(question(records, settings=limit)).faults.to_pylist()
+        (found,) = evaluate_share(question(records, settings=limit)).faults.to_dicts()
         assert found["is_assumed"] is is_assumed
         assert (found["record_topic"], found["at"]) == ("__share_group_state", time_of(1))
 
@@ -128,7 +128,7 @@ def test_a_limit_is_not_held_against_what_was_delivered_before_it_was_set() -> N
     for minute, count in ((1, 1), (2, 0)):
         since = Setting(5, "dynamic", round(time_of(minute).timestamp() * 1000))
         limit = ShareSettings({**SETTINGS.otherwise, DELIVERY_LIMIT: since})
-        assert evaluate_share(question(records, settings=limit)).faults.num_rows == count
+        assert evaluate_share(question(records, settings=limit)).faults.height == count
 
 
 @given(st.integers(0, 2**32), st.sampled_from(["state", "snapshot", "leader", "start", "count"]))
@@ -144,7 +144,7 @@ def test_one_number_set_back_in_a_sound_history_is_found(seed: int, what: str) -
         return
     place = random.choice(places)
     records[place] = replace(records[place], value=_spoilt(records[place].value, what))
-    found = evaluate_share(question(records)).faults.to_pylist()
+    found = evaluate_share(question(records)).faults.to_dicts()
     assert any(each["record_offset"] in (place, place + 1) for each in found)
 
 
@@ -187,7 +187,7 @@ def test_a_topic_that_is_being_deleted_for_long_is_told_without_a_partition() ->
     }  # fmt: skip
     records = [ShareRecord(0, 0, KEY, FIRST)]
     late = BEGIN + timedelta(minutes=5)
-    (found,) = evaluate_share(question(records, phases=[told], as_of=late)).faults.to_pylist()
+    (found,) = evaluate_share(question(records, phases=[told], as_of=late)).faults.to_dicts()
     assert (found["fault"], found["topic"], found["partition"]) == (
         "stuck_deleting",
         "old-orders",
@@ -195,7 +195,7 @@ def test_a_topic_that_is_being_deleted_for_long_is_told_without_a_partition() ->
     )
     assert (found["record_topic"], found["record_offset"]) == ("__consumer_offsets", 30)
     early = late - timedelta(milliseconds=1)
-    assert evaluate_share(question(records, phases=[told], as_of=early)).faults.num_rows == 0
+    assert evaluate_share(question(records, phases=[told], as_of=early)).faults.height == 0
 
 
 def test_a_phase_whose_record_has_no_time_lasts_since_nobody_knows_when() -> None:
@@ -207,8 +207,8 @@ def test_a_phase_whose_record_has_no_time_lasts_since_nobody_knows_when() -> Non
     records = [ShareRecord(0, 0, KEY, FIRST)]
     changed = {"phase": "initializing"}
 
-    (row,) = evaluate_share(question(records, phases=[told], changed=changed)).rows.to_pylist()
+    (row,) = evaluate_share(question(records, phases=[told], changed=changed)).rows.to_dicts()
     dated = question(records, phases=[told | {"phase_since": BEGIN}], changed=changed)
 
     assert row["phase_since"] is None
-    assert evaluate_share(dated).rows["phase_since"].to_pylist() == [BEGIN]
+    assert evaluate_share(dated).rows["phase_since"].to_list() == [BEGIN]

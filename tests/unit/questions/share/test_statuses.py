@@ -6,16 +6,12 @@ from datetime import timedelta
 from itertools import product
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 import pytest
 
-from analytics.questions.share.backlog.open_transactions import TRANSACTIONS
-from analytics.questions.share.backlog.share_lag import with_share_lag
-from analytics.questions.share.backlog.status import NOT_SEEN
-from analytics.questions.share.backlog.summaries import summed
-from analytics.questions.share.backlog.table import evaluate_share
-from analytics.questions.share.backlog.whole_state import StateCoverage
+from analytics.questions.share.backlog import evaluate_share, with_share_lag
 from analytics.questions.share.clock_words import GROUPS_WENT_BACK, WENT_BACK
+from analytics.questions.share.open_transactions import TRANSACTIONS
 from analytics.questions.share.settings import (
     DELIVERY_LIMIT,
     ISOLATION,
@@ -23,6 +19,10 @@ from analytics.questions.share.settings import (
     Setting,
     ShareSettings,
 )
+from analytics.questions.share.state_gaps import StateCoverage
+from analytics.questions.share.status import NOT_SEEN
+from analytics.questions.share.summaries import summed
+from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replay.log.key_homes import home_of_share
 from analytics.replay.log.log_clocks import LogClock
 from schemas.share_rules import share_rules
@@ -47,7 +47,7 @@ def update(offset: int, start: int, *batches: CutBatch) -> ShareRecord:
 
 
 def row(*records: ShareRecord, **more: Any) -> dict[str, Any]:
-    (found,) = evaluate_share(question(records, **{"ends": END, **MEMBER, **more})).rows.to_pylist()
+    (found,) = evaluate_share(question(records, **{"ends": END, **MEMBER, **more})).rows.to_dicts()
     return dict(found)
 
 
@@ -229,7 +229,7 @@ def test_nothing_is_left_where_all_is_dealt_with() -> None:
 def test_sums_have_the_worst_and_count_what_is_not_known() -> None:
     other = ShareRecord(1, 0, ("g", "topic", 1), Snapshot(0, 0, 0, -1, -1, 1, 1, ()))
     asked = question([begins(), other], ends=END, owned=[KEY])
-    (found,) = summed(evaluate_share(asked).rows, "group", share_rules()).to_pylist()
+    (found,) = summed(arrow_rows(evaluate_share(asked).rows), "group", share_rules()).to_pylist()
     assert (found["partitions"], found["lag"], found["unknown_lag"]) == (2, 90, 1)
     assert found["status"] == "behind"
 
@@ -238,13 +238,9 @@ def test_lag_is_not_known_before_there_is_a_start_offset_or_a_count() -> None:
     asked = question([begins()], ends=END)
     shares = asked.tables.shares
     for name in ("start_offset", "delivery_complete_count"):
-        type_ = shares.schema.field(name).type
-        gone = shares.set_column(shares.column_names.index(name), name, [[None]]).cast(
-            shares.schema.set(shares.column_names.index(name), shares.schema.field(name))
-        )
-        assert gone.schema.field(name).type == type_
-        assert with_share_lag(gone, asked.ends)["lag"].to_pylist() == [None]
-    assert with_share_lag(shares, asked.ends)["lag"].to_pylist() == [90]
+        gone = shares.with_columns(pl.lit(None, shares.schema[name]).alias(name))
+        assert with_share_lag(gone, asked.ends)["lag"].to_list() == [None]
+    assert with_share_lag(shares, asked.ends)["lag"].to_list() == [90]
 
 
 NO_STATE = {"record_offset": None, "start_offset": None, "coordinator_partition": None}
@@ -285,9 +281,9 @@ def reads_committed(level: str = "read_committed") -> ShareSettings:
     return ShareSettings(otherwise, {"g": {ISOLATION: Setting(level, "dynamic")}})
 
 
-def open_on(topic: str, partition: int) -> pa.Table:
+def open_on(topic: str, partition: int) -> pl.DataFrame:
     each = {"topic": topic, "partition": partition, "transactional_id": "tx"}
-    return pa.Table.from_pylist([{**each, "transaction_since": BEGIN}], TRANSACTIONS)
+    return pl.DataFrame([{**each, "transaction_since": BEGIN}], TRANSACTIONS)
 
 
 def test_an_open_transaction_holds_back_who_reads_committed_records() -> None:
@@ -351,6 +347,6 @@ def test_state_beyond_one_end_takes_nothing_from_the_lag_of_other_partitions() -
     other = ShareRecord(0, 1, ("g", "topic", 1), Snapshot(0, 0, 0, 40, 0, 1, 1, ()))
     ends = {("orders", 0): (0, 240), ("orders", 1): (0, 100)}
     rows = evaluate_share(question([begins(300), other], ends=ends)).rows
-    (total,) = summed(rows, "group", share_rules()).to_pylist()
+    (total,) = summed(arrow_rows(rows), "group", share_rules()).to_pylist()
     assert (total["lag"], total["offsets_beyond_end"]) == (60, 60)
     assert total["status"] == "beyond_end"

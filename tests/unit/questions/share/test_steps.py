@@ -15,8 +15,8 @@ from analytics.questions.share.lifecycle.phases import COLUMNS
 from analytics.questions.share.lifecycle.pictures import pictures_of
 from analytics.questions.share.lifecycle.share_steps import share_steps
 from analytics.questions.share.lifecycle.step_records import StepRecords
-from analytics.questions.share.state_log.share_log import COLUMNS as STATE_COLUMNS
-from analytics.questions.share.state_log.share_log import share_log
+from analytics.questions.share.share_log import COLUMNS as STATE_COLUMNS
+from analytics.questions.share.share_log import share_log
 from schemas import record_types
 from schemas.share_rules import share_rules
 from tests.support.decoded_here import decoded_here

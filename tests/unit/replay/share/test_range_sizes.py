@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
+import polars as pl
 
-from analytics.questions.share.backlog.delivery_counts import delivery_counts
+from analytics.questions.share.share_log import RANGES
+from analytics.questions.share.window import delivery_counts
 from analytics.replay.share.share_ranges import Ranges
 
 MOST = (1 << 63) - 1
@@ -27,12 +28,11 @@ def test_more_than_a_number_holds_is_the_largest() -> None:
 
 
 def test_the_histogram_has_the_largest_number_too() -> None:
-    rows = pa.table(
-        {
-            **{name: ["g"] for name in ("group_id", "topic_id", "topic")},
-            "partition": pa.array([0], pa.int32()),
-            "delivery_count_limit": pa.array([5], pa.int64()),
-        }
+    names = {name: ["g"] for name in ("group_id", "topic_id", "topic")}
+    rows = pl.DataFrame({"row": [0], **names, "partition": [0], "delivery_count_limit": [5]})
+    stored = pl.DataFrame(
+        {"row": [0], "first": [0], "last": [MOST], "state": [0], "count": [0]},
+        {"row": pl.Int64, **{name: RANGES[name] for name in RANGES.names()[1:]}},
     )
-    (row,) = delivery_counts(rows, ranges((0, MOST))).to_pylist()
+    (row,) = delivery_counts(rows, stored).to_dicts()
     assert row["records"] == MOST

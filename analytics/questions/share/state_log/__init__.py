@@ -1,1 +1,0 @@
-"""The log of share state: what each record says, contradicts, and leaves to delete."""
