@@ -187,9 +187,7 @@ def _became() -> _Became:
         "it was deleted, which only copy {} has ({}): the offset came back", "copy", ask
     )
     is_gone = ~pl.col("has_before") & (pl.col("uncompacted_from") > pl.col("diverges_at"))
-    gone = pl.format(
-        "{}; what was in force after the election is no longer in the log", only_there
-    )
+    gone = pl.format("{}; what was in force after the election is no longer in the log", only_there)
     followed = pl.format("{}, and what came next was lost, too", why)
     has_resumed = (_BASE.fill_null(0) <= _FIRST) & (_FIRST < _WAS)
     kept = pl.format("{}: the member kept its position", then)

@@ -23,7 +23,7 @@ from analytics.questions.timeline.verdicts import (
 )
 from analytics.questions.timeline.words import PLACE
 from analytics.replayed.pending_at import pending_at
-from analytics.replayed.whole_groups import frame_of, group_reads
+from analytics.replayed.whole_groups import group_reads
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _of(part: _Part, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _until(until: datetime, frames: Frames) -> pl.Expr:
-    """Return which changes count up to an instant; a log whose times go back is cut at an offset."""
+    """Return which changes count up to an instant; logs whose times go back are cut at offsets."""
     at = pl.col("effective_timestamp")
     is_in_time = at.is_null() | (at <= until)
     for (topic, number), each in frames.items():

@@ -118,9 +118,7 @@ def _steps_back(history: OffsetHistory) -> pl.DataFrame:
     verdict, members = pl.col("verdict"), pl.col("group_members")
     reason = (
         pl.when(pl.col("cause") == LOST_BY_ELECTION)
-        .then(
-            pl.lit("an unclean election of the topic's partition may have cost it these records")
-        )
+        .then(pl.lit("an unclean election of the topic's partition may have cost it these records"))
         .when(pl.col("steps").is_not_null())
         .then(pl.format(TWO_WRITERS, "steps", "committed_offset"))
         .when((verdict == REWOUND) & (members != 1))

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow.compute as pc
 
 from analytics.engine.key_places import homes_in
-from analytics.questions.timeline.lost_commits import commits_in, markers_in
 from analytics.questions.timeline.history import OffsetHistory
+from analytics.questions.timeline.lost_commits import commits_in, markers_in
 from analytics.questions.timeline.lost_lines import LAST, last_on_line
 from analytics.questions.timeline.words import (
     HIGH,
@@ -46,9 +46,7 @@ OUT_OF_REACH: Final = pl.Schema(
 """What was in force in partitions nobody asks any more (`LAST`): in which, and by which number of
 partitions clients went since when, after `not_before`; then what was committed first where they
 went, unless the era `is_newest`: the history has that."""
-_ENDED: Final = pl.Schema(
-    {**LAST, "coordinator_partition": pl.Int32(), "first_offset": pl.Int64()}
-)
+_ENDED: Final = pl.Schema({**LAST, "coordinator_partition": pl.Int32(), "first_offset": pl.Int64()})
 
 
 def left_behind(state: ReplayedWorkspace) -> pl.DataFrame:

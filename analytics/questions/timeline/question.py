@@ -118,8 +118,7 @@ def _verdicts(state: ReplayedWorkspace, known: Known, frames: Frames) -> pl.Data
     found = pl.concat(verdicts_of_groups(state, known, frames))
     placed = found.filter(pl.col("topic").is_not_null())["group_id"]
     lost = _lost_groups(state, placed, known.until)
-    shares = pl.DataFrame(share_losses(state, known.until), VERDICTS, orient="row")
-    return in_order(pl.concat([found, lost, shares]))
+    return in_order(pl.concat([found, lost, share_losses(state, known.until)]))
 
 
 def _with_unjudged(asked: GroupSelection, known: Known) -> GroupSelection:

@@ -83,7 +83,11 @@ class TopicLives:
         judged = judged.join(self._judged_topics, "topic", "semi")
         judged = judged.join(self._settled, named, "anti", nulls_equal=True)
         judged = judged.sort("commit_timestamp").join_asof(
-            self._turns, left_on="commit_timestamp", right_on="turn", by="topic", check_sortedness=False
+            self._turns,
+            left_on="commit_timestamp",
+            right_on="turn",
+            by="topic",
+            check_sortedness=False,
         )
         between = (
             *(*named, "turn"),

@@ -52,7 +52,7 @@ LOG_STARTS: Final = pl.Schema(
 )
 """Log start offsets of data partitions."""
 GROUPS: Final = pl.Schema({"group_id": pl.String(), "home": pl.Int32(), "gap": pl.String()})
-"""Groups, their partition of the offsets topic, and why their history has gaps; null: it has none."""
+"""Groups, their partition of the offsets topic, and why their history has gaps; null: none."""
 _GIVEN: Final = pl.Schema({name: VERDICTS[name] for name in PLACE})
 _HOMES: Final = pl.Schema(
     {
@@ -135,7 +135,7 @@ class GroupRows:
 
 
 def verdicts(known: Known, rows: GroupRows) -> pl.DataFrame:
-    """Return a verdict for everything that happened to each offset, the worst first.
+    """Return a verdict for everything that happened to each offset; `in_order` sorts them.
 
     An offset to which nothing happened has one verdict: no loss found since a time, or never
     committed. Where a part of its history cannot be judged, that is a verdict too.
@@ -154,7 +154,7 @@ def verdicts(known: Known, rows: GroupRows) -> pl.DataFrame:
     befell = pl.concat(
         [
             offsets_out_of_reach(known.out_of_reach, rows.history),
-            *(happenings(rows.history),),
+            happenings(rows.history),
             election_losses(known.lines, rows.history, known.uncompacted_from),
             *_in_force(known, rows.history, certain),
             _without_group(rows),
@@ -169,7 +169,7 @@ def verdicts(known: Known, rows: GroupRows) -> pl.DataFrame:
     spared = _no_losses(known, rows, certain.join(befell, PLACE, "anti"), groups)
     there = pl.concat([befell, untold, waiting, spared])
     never = _never_committed(rows, there, groups)
-    return in_order(pl.concat([there, never, *_not_told_of_groups(groups)]))
+    return pl.concat([there, never, *_not_told_of_groups(groups)])
 
 
 def _of_home(rows: pl.DataFrame, known: Known, home: str = "coordinator_partition") -> pl.DataFrame:
@@ -198,7 +198,6 @@ def in_order(found: pl.DataFrame) -> pl.DataFrame:
 
     What cannot be told of one thing for several reasons is one verdict, which has them all.
     """
-    number = pl.col("number")
     order = (
         badness(pl.col("verdict")).alias("word"),
         # What cost nothing that is known comes before what did, and that by how much.
@@ -214,13 +213,15 @@ def in_order(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_all_reasons(found: pl.DataFrame) -> pl.DataFrame:
-    """Put what cannot be told of one thing together; `number` becomes that of the first of these."""
-    untold = found.filter(pl.col("verdict") == CANNOT_TELL)
+    """Put what cannot be told of one thing together, under the `number` of the first of these."""
+    several = found.filter(pl.col("verdict") == CANNOT_TELL).filter(pl.len().over(_KEY) > 1)
+    if several.is_empty():
+        return found
     reasons = pl.col("reason").drop_nulls().unique(maintain_order=True).str.join("; ")
     others = [pl.col(name).first() for name in found.columns if name not in {*_KEY, "reason"}]
-    told = untold.group_by(_KEY, maintain_order=True).agg(*others, reasons)
+    told = several.group_by(_KEY, maintain_order=True).agg(*others, reasons)
     told = told.with_columns(pl.when(pl.col("reason") != "").then("reason").alias("reason"))
-    rest = found.filter(pl.col("verdict") != CANNOT_TELL)
+    rest = found.join(several, "number", "anti")
     return pl.concat([rest, told.select(found.columns)])
 
 
@@ -345,9 +346,7 @@ def _not_told_of_groups(groups: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
             at=pl.col("unjudged_at"),
             reason=pl.col("unjudged_why"),
         ),
-        verdicts_on(
-            groups.filter(pl.col("gap").is_not_null()), CANNOT_TELL, reason=pl.col("gap")
-        ),
+        verdicts_on(groups.filter(pl.col("gap").is_not_null()), CANNOT_TELL, reason=pl.col("gap")),
     )
 
 
@@ -367,9 +366,7 @@ def _no_losses(
     untold = pl.coalesce("topic_reason", known.topics.not_known(pl.col("topic")))
     return verdicts_on(
         spared,
-        pl.format(
-            f"{NO_LOSS_SINCE} {{}}", pl.col("since").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-        ),
+        pl.format(f"{NO_LOSS_SINCE} {{}}", pl.col("since").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")),
         at=pl.col("since"),
         reason=joined(pl.col("passed_over"), untold),
     )
@@ -396,9 +393,7 @@ def _with_whole_since(spared: pl.DataFrame, history: OffsetHistory) -> pl.DataFr
     for each in (gaps, firsts, left):
         spared = spared.join(each, PLACE, "left", maintain_order="left")
     begun = pl.when("has_left").then("left_at").otherwise("first_at")
-    since = (
-        pl.when("has_gap").then("gap_at").otherwise(pl.coalesce(begun, "commit_timestamp"))
-    )
+    since = pl.when("has_gap").then("gap_at").otherwise(pl.coalesce(begun, "commit_timestamp"))
     return spared.with_columns(since.alias("whole_since"))
 
 
@@ -413,7 +408,9 @@ def _with_passed_over(
         return spared.with_columns(pl.lit(None, pl.String).alias("passed_over"))
     is_whole = pl.col("home").is_not_null() & pl.col("not_whole").is_null()
     whole = groups.filter(is_whole & pl.col("gap").is_null())
-    begun = rows.history.rows.group_by("group_id", "topic").agg(pl.col("epoch").min().alias("begun"))
+    begun = rows.history.rows.group_by("group_id", "topic").agg(
+        pl.col("epoch").min().alias("begun")
+    )
     firsts = rows.history.first_changes.join(known.log_starts, ["topic", "partition"])
     firsts = firsts.join(whole, "group_id", "semi").join(rows.history.incomplete, PLACE, "anti")
     firsts = firsts.join(begun, ["group_id", "topic"])
@@ -438,9 +435,7 @@ def _pending(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _never_committed(
-    rows: GroupRows, there: pl.DataFrame, groups: pl.DataFrame
-) -> pl.DataFrame:
+def _never_committed(rows: GroupRows, there: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     never = rows.given.unique().join(there, PLACE, "anti")
     never = never.join(rows.history.places, PLACE, "anti").sort(PLACE)
     never = never.join(groups, "group_id", "left", maintain_order="left")
