@@ -193,7 +193,7 @@ class GroupCompleteness:
         return is_unsure
 
     @property
-    def _partly_told(self) -> set[int]:
+    def _partly_told(self) -> frozenset[int]:
         """The partitions of the offsets topic of which not all is certain."""
         of_archives = archived(self.replayed.manifest, CONSUMER_OFFSETS)
         return of_archives | self._lacking_partitions | {*disputed_partitions(self.replayed)}

@@ -9,13 +9,13 @@ nothing tells from where the group read on. What is equal on both lines is no lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from analytics.questions.timeline.history import IS_COMMIT, OffsetHistory
-from analytics.questions.timeline.lost_lines import LAST, LostLine
+from analytics.questions.timeline.lost_lines import LAST, OTHER_TYPES, LostLine
 from analytics.questions.timeline.words import (
     HIGH,
     LOST,
@@ -45,7 +45,6 @@ _LINE: Final = pl.Schema(
         "uncompacted_from": pl.Int64(),
     }
 )
-_TYPES: Final = pl.Schema({"group_id": pl.String(), "line": pl.Int32(), "other_type": pl.String()})
 _WAS, _BASE, _FIRST = (
     pl.col(name) for name in ("committed_offset", "before_offset", "after_offset")
 )
@@ -97,20 +96,8 @@ def lost_changes(lines: list[LostLine], uncompacted_from: Mapping[int, int]) -> 
         _LINE,
         orient="row",
     )
-    on_lines, types = (
-        pl.concat(
-            [
-                schema.to_frame(),
-                *(
-                    getattr(each, name)
-                    .with_columns(pl.lit(number, pl.Int32).alias("line"))
-                    .select(schema.names())
-                    for number, each in enumerate(lines)
-                ),
-            ]
-        )
-        for name, schema in (("last", pl.Schema({**LAST, "line": pl.Int32()})), ("types", _TYPES))
-    )
+    on_lines = _with_lines(LAST, [each.last for each in lines])
+    types = _with_lines(OTHER_TYPES, [each.types for each in lines])
     lost = on_lines.join(told, "line", maintain_order="left")
     lost = lost.join(types, ["group_id", "line"], "left", maintain_order="left")
     same = [*PLACE, "home", "leader_epoch"]
@@ -122,6 +109,16 @@ def lost_changes(lines: list[LostLine], uncompacted_from: Mapping[int, int]) -> 
     return longest.with_columns((epoch.max().over(*PLACE, "home") > epoch).alias("is_followed"))
 
 
+def _with_lines(schema: pl.Schema, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the tables of lines as one, with the number of the `line`."""
+    numbered = [
+        each.select(schema.names()).with_columns(pl.lit(number, pl.Int32).alias("line"))
+        for number, each in enumerate(tables)
+    ]
+    nothing = schema.to_frame().with_columns(pl.lit(None, pl.Int32).alias("line"))
+    return pl.concat([nothing, *numbered])
+
+
 def _with_survivor(lost: pl.DataFrame, history: OffsetHistory) -> pl.DataFrame:
     """Add what the surviving line has before and after it parts: `before_…`, `after_…`.
 
@@ -131,19 +128,19 @@ def _with_survivor(lost: pl.DataFrame, history: OffsetHistory) -> pl.DataFrame:
     changes = history.rows.join(lost.select(*PLACE, "number", "diverges_at"), PLACE)
     changes = changes.sort("number", "index")
     is_before = pl.col("effective_offset") < pl.col("diverges_at")
-    for side, keep, rows in (
-        ("before", "last", changes.filter(is_before)),
-        ("after", "first", changes.filter(~is_before)),
-    ):
-        found = rows.unique("number", keep=keep, maintain_order=True).filter(IS_COMMIT)
-        found = found.select(
+    last, first = (
+        changes.filter(is_before).unique("number", keep="last", maintain_order=True),
+        changes.filter(~is_before).unique("number", keep="first", maintain_order=True),
+    )
+    for side, found in (("before", last), ("after", first)):
+        commit = found.filter(IS_COMMIT).select(
             "number",
             pl.col("committed_offset").alias(f"{side}_offset"),
             pl.col("member_id").alias(f"{side}_member"),
             pl.col("epoch").alias(f"{side}_epoch"),
             pl.lit(value=True).alias(f"has_{side}"),
         )
-        lost = lost.join(found, "number", "left", maintain_order="left")
+        lost = lost.join(commit, "number", "left", maintain_order="left")
     return lost.with_columns(pl.col("has_before", "has_after").fill_null(value=False))
 
 

@@ -103,8 +103,7 @@ def _untold(state: ReplayedWorkspace) -> pl.DataFrame:
         return VERDICTS.to_frame()
     columns = ["group_id", "topic", "partition", "coordinator_partition"]
     shares = frame_of(state.tables.read("share_partitions", columns))
-    names = {"coordinator_partition": pl.Int32, "at": VERDICTS["at"], "why": pl.String}
-    rows = shares.join(
-        pl.DataFrame(elections, names, orient="row"), "coordinator_partition", maintain_order="left"
-    )
+    names = {"coordinator_partition": pl.Int32(), "at": VERDICTS["at"], "why": pl.String()}
+    why = pl.DataFrame(elections, pl.Schema(names), orient="row")
+    rows = shares.join(why, "coordinator_partition", maintain_order="left")
     return verdicts_on(rows, CANNOT_TELL, at=pl.col("at"), reason=pl.col("why"))

@@ -89,11 +89,11 @@ class TopicLives:
             by="topic",
             check_sortedness=False,
         )
-        between = (
-            *(*named, "turn"),
+        between = [
+            *(pl.col(name) for name in (*named, "turn")),
             (pl.col("commit_timestamp") == pl.col("turn")).alias("is_turn"),
             pl.col("commit_timestamp").is_null().alias("is_timeless"),
-        )
+        ]
         alike = judged.group_by(between, maintain_order=True).agg(
             "commit", pl.col("commit_timestamp").min()
         )

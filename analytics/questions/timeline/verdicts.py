@@ -357,8 +357,8 @@ def _no_losses(
     spared = _with_whole_since(spared, rows.history)
     spared = _with_passed_over(known, rows, spared, groups)
     is_unjudged = pl.col("is_unjudged").fill_null(value=False)
-    since = pl.when(is_unjudged).then(pl.max_horizontal("whole_since", "unjudged_at"))
-    since = since.otherwise("whole_since")
+    latest = pl.max_horizontal("whole_since", "unjudged_at")
+    since = pl.when(is_unjudged).then(latest).otherwise("whole_since")
     is_known = pl.col("whole_since").is_not_null() & ~(
         is_unjudged & pl.col("unjudged_at").is_null()
     )

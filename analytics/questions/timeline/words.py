@@ -73,7 +73,7 @@ def verdicts_on(rows: pl.DataFrame, verdict: str | pl.Expr, **columns: Any) -> p
         verdict: A word, or an expression of the rows' columns.
         **columns: Other columns, as a value or an expression of the rows' columns.
     """
-    given = {name: pl.col(name) for name in PLACE if name in rows.columns}
+    given: dict[str, Any] = {name: pl.col(name) for name in PLACE if name in rows.columns}
     given |= {"verdict": verdict, **columns}
     unknown = given.keys() - VERDICTS.keys()
     if unknown:

@@ -46,7 +46,7 @@ def commit(topic_id: str | None, at: int = 5) -> dict[str, Any]:
 
 
 def not_known(topics: TopicLives) -> str | None:
-    (reason,) = pl.select(topics.not_known(pl.lit("orders"))).to_series()
+    reason: str | None = pl.select(topics.not_known(pl.lit("orders"))).item()
     return reason
 
 
@@ -148,8 +148,8 @@ def test_without_metadata_log_and_directories_nobody_knows_what_became_of_a_topi
 
 
 def test_directories_of_internal_topics_say_nothing_of_others() -> None:
-    inside = {"topic_id": NEW, "source": "partition_metadata"}
-    reason = not_known(TopicLives({"__consumer_offsets": [life(**inside)]})) or ""
+    inside = life(NEW, source="partition_metadata")
+    reason = not_known(TopicLives({"__consumer_offsets": [inside]})) or ""
     assert reason.startswith("cannot tell whether topic orders was deleted or re-created")
 
 
