@@ -60,7 +60,10 @@ def election_losses(
         history: Of the line that did.
         uncompacted_from: By internal partition, the offset before which compaction took records.
     """
-    lost = _with_survivor(lost_changes(list(lines), uncompacted_from), history)
+    changes = lost_changes([each for each in lines if each.last.height], uncompacted_from)
+    if changes.is_empty():
+        return VERDICTS.to_frame()
+    lost = _with_survivor(changes, history)
     lost = lost.filter(_WAS.ne_missing(_BASE))
     became = _became()
     return verdicts_on(
@@ -84,6 +87,8 @@ def election_losses(
 
 def lost_changes(lines: list[LostLine], uncompacted_from: Mapping[int, int]) -> pl.DataFrame:
     """Return the last change of each place; of copies that lost the same line, the longer one's."""
+    if not lines:
+        return LAST.to_frame()
     told = pl.DataFrame(
         [
             (

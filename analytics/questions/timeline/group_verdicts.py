@@ -69,17 +69,16 @@ def verdicts_of_groups(
         *([] if pending is None else [pending]),
         pl.DataFrame({"group_id": named}, _NAMES),
     )
-    for read in group_reads(state.tables, needed, _AT_ONCE):
+    reads = group_reads(state.tables, needed, _AT_ONCE)
+    for number, read in enumerate(reads, 1):
         rows = read()
         there = _groups_in(*rows.values())
-        mine = pl.concat([there, elsewhere.join(there, "group_id", "semi")]).unique()
+        # Groups that no table has come with the last ones.
+        is_last = number == len(reads)
+        others = elsewhere if is_last else elsewhere.join(there, "group_id", "semi")
+        names = pl.concat([there, others]).unique()
         elsewhere = elsewhere.join(there, "group_id", "anti")
-        yield _verdicts(state, completeness, known, _Part(mine, rows, pending, named, frames))
-    if elsewhere.height:
-        nothing = {name: each.clear() for name, each in rows.items()}
-        yield _verdicts(
-            state, completeness, known, _Part(elsewhere, nothing, pending, named, frames)
-        )
+        yield _verdicts(state, completeness, known, _Part(names, rows, pending, named, frames))
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,8 @@ def offsets_out_of_reach(behind: pl.DataFrame, history: OffsetHistory) -> pl.Dat
         behind: `OUT_OF_REACH`.
         history: Of the partitions where clients look.
     """
+    if behind.is_empty():
+        return VERDICTS.to_frame()
     here = history.first_changes.select(*PLACE, pl.col("committed_offset").alias("here"))
     rows = behind.join(here, PLACE, "left", maintain_order="left")
     rows = rows.with_columns(
