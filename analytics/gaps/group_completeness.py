@@ -34,7 +34,7 @@ from analytics.gaps.undecided_offsets import undecided_of
 from analytics.gaps.workspace_filters import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends
-from analytics.replay.log.internal_partitions import internal_partition
+from analytics.replay.log.internal_partitions import internal_partition, is_one_of
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.losses import why_disputed
 from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
@@ -111,8 +111,7 @@ class GroupCompleteness:
             every: list[str] = names.to_pylist()
             return every
         is_unsure = pc.is_in(names, pa.array(list(self._incomplete), pa.string()))
-        partly_told = archived(self.replayed.manifest, CONSUMER_OFFSETS) | self._lacking_partitions
-        partly_told |= {*disputed_partitions(self.replayed)}
+        partly_told = self._partly_told
         if partly_told:
             unsure = pa.array(sorted(partly_told), pa.int32())
             frame = pl.DataFrame(pl.from_arrow(groups.select(["group_id"])))
@@ -140,6 +139,73 @@ class GroupCompleteness:
             return {}
         reasons = {name: self.lost_offsets(name) for name in groups["group_id"].to_pylist()}
         return {name: why for name, why in reasons.items() if why is not None}
+
+    def homes_of(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """Add `home`: the partition groups lie in, by their names where the state lacks them.
+
+        Args:
+            groups: Has `group_id`, and `coordinator_partition` as the state has it, else null.
+        """
+        here = pl.col("coordinator_partition")
+        if self._partitions is None:
+            return groups.with_columns(here.alias("home"))
+        absent = pl.when(here.is_null()).then("group_id")
+        return groups.with_columns(pl.coalesce(here, self._home_by_name(absent)).alias("home"))
+
+    def gaps_in_history(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """Return why the history of groups has gaps, of those where it has.
+
+        Args:
+            groups: As `homes_of` returns them.
+
+        Returns:
+            `group_id` and `gap`.
+        """
+        perhaps = groups.filter(self._may_lack_history(groups["group_id"]))["group_id"].unique()
+        found = {group: self.gaps_of(group).history for group in perhaps.to_list()}
+        gaps = [(group, why) for group, why in found.items() if why is not None]
+        return pl.DataFrame(gaps, {"group_id": pl.String, "gap": pl.String}, orient="row")
+
+    def _may_lack_history(self, names: pl.Series) -> pl.Expr:
+        """Return of which groups, with their homes, `gaps_of` may say that their history has gaps.
+
+        Args:
+            names: Of the groups.
+        """
+        if self._partitions is None:
+            return pl.lit(value=True)
+        group, is_absent = pl.col("group_id"), pl.col("coordinator_partition").is_null()
+        homes, manifest = self._homes_told, self.replayed.manifest
+        is_unsure = group.is_in(list(self._between_cuts))
+        if self._filters:
+            wanted = names.unique().to_list()
+            for each in self._filters:
+                wanted = names_wanted(wanted, *each)
+            is_unsure |= ~group.is_in(wanted)
+        if has_topic_filter(manifest) or (homes is not None and homes.perhaps is not None):
+            is_unsure |= is_absent
+        if homes is not None and homes.disputed:
+            is_unsure |= is_one_of(group, homes.disputed)
+        partly_told = self._partly_told
+        if partly_told:
+            homes_of_group = (pl.col("home"), self._home_by_name(group))
+            is_unsure |= pl.any_horizontal(each.is_in(partly_told) for each in homes_of_group)
+        return is_unsure
+
+    @property
+    def _partly_told(self) -> frozenset[int]:
+        """The partitions of the offsets topic of which not all is certain."""
+        of_archives = archived(self.replayed.manifest, CONSUMER_OFFSETS)
+        return of_archives | self._lacking_partitions | {*disputed_partitions(self.replayed)}
+
+    def _home_by_name(self, group: pl.Expr) -> pl.Expr:
+        """Return in which partitions groups are read, by their names."""
+        homes, partitions = self._homes_told, self._partitions
+        if homes is not None:
+            return internal_partition(group, homes.partitions, homes.disputed)
+        if partitions is None:
+            raise ValueError("how many partitions there are is not known")
+        return internal_partition(group, partitions)
 
     def home(self, group: str) -> int | None:
         """Return the partition a group lies in, by its name where the state does not have it."""

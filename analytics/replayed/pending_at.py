@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -22,8 +22,6 @@ from analytics.replay.state import replay_given
 from analytics.replayed.replayed_instant import replayed_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from analytics.replay.log.frames import Frames
     from analytics.replay.log.instants import AsOf
     from analytics.replay.log.lines import FollowedLine
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 _TABLE: Final = "pending_offsets"
 
 
-def pending_at(state: ReplayedWorkspace, until: datetime) -> Sequence[Mapping[str, Any]]:
+def pending_at(state: ReplayedWorkspace, until: datetime) -> pl.DataFrame:
     """Return the rows of `pending_offsets` of the groups asked about, as they were at a time.
 
     Args:
@@ -69,7 +67,7 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> Sequence[Mapping[st
 
     reader = work.reader(state.source, read_before_swaps(manifest))
     replay_here(work.steps, given, cut_of(reader, instant, {}), keep)
-    return pl.concat(kept).to_dicts()
+    return pl.concat(kept)
 
 
 def frames_until(state: ReplayedWorkspace, until: datetime) -> Frames:

@@ -23,7 +23,7 @@ from analytics.questions.findings.findings_of import as_severe, findings_of, inp
 from analytics.questions.findings.judged_tables import judged_tables
 from analytics.questions.findings.kept_tables import kept_tables
 from analytics.questions.registry import audited_questions
-from analytics.questions.timeline.question import TIMELINE, VERDICTS, TimelineSettings
+from analytics.questions.timeline.question import OFFSET_VERDICTS, TIMELINE, TimelineSettings
 from analytics.redaction.documents import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
@@ -157,14 +157,14 @@ def _audited(
         failed, is_open = _ask(console, audit_options, state, own)
         state = replace(state, manifest=space.manifest())
         timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
-        verdicts = timeline.tables[VERDICTS]
+        verdicts = timeline.tables[OFFSET_VERDICTS]
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
         settings = QualitySettings(
             audit_options.expectations, with_examples=audit_options.redact is None
         )
         quality = DATA_QUALITY.ask(state, settings)
-        yield _Audited(state, {VERDICTS: verdicts, **quality.tables}, failed, is_open)
+        yield _Audited(state, {OFFSET_VERDICTS: verdicts, **quality.tables}, failed, is_open)
 
 
 def _redacted(

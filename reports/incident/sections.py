@@ -55,7 +55,7 @@ def sections_of(incident: Incident, output_format: str) -> list[Section]:
 
 
 def _raw(incident: Incident) -> Iterator[Section]:
-    yield raw_verdicts(incident.verdicts.to_pylist())
+    yield raw_verdicts(incident.verdicts)
     for name in ("changes", "owners", "events", "cluster", "others"):
         yield raw_section(incident.tables()[name], name)
 

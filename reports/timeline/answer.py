@@ -32,7 +32,7 @@ def timeline_text(
         metadata: What JSON has beside the tables.
         note: What people are to know of the history besides.
     """
-    verdicts = tables["offset_verdicts"].to_pylist()
+    verdicts = tables["offset_verdicts"]
     events = Section(
         event_rows(tables["group_events"]),
         HEADS,
@@ -43,7 +43,7 @@ def timeline_text(
     )
     if output_format.is_for_programs:
         return rendered([raw_verdicts(verdicts), events], output_format, metadata)
-    there = [verdict_section(verdicts, is_wide=output_format.is_wide), events]
+    there = [verdict_section(verdicts.to_pylist(), is_wide=output_format.is_wide), events]
     sections = [each for each in there if each.rows.num_rows]
     text = render(sections, output_format, metadata) or nothing(_NOTHING, metadata)
     return "\n\n".join([text, *([paragraphs([note])] if note else [])])

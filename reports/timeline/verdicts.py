@@ -72,9 +72,13 @@ def verdict_section(rows: Iterable[Row], *, is_wide: bool) -> Section:
     )
 
 
-def raw_verdicts(rows: Sequence[Row]) -> Section:
-    """Return verdicts for programs: a row for each partition."""
-    return raw_section(pa.Table.from_pylist(list(rows), schema=_RAW), NAME)
+def raw_verdicts(rows: pa.Table) -> Section:
+    """Return verdicts for programs: a row for each partition.
+
+    Args:
+        rows: The table `offset_verdicts`.
+    """
+    return raw_section(rows.select(_RAW.names).cast(_RAW), NAME)
 
 
 def merged(rows: Iterable[Row], columns: Iterable[str] = HEADS) -> list[dict[str, Any]]:

@@ -9,31 +9,50 @@ nothing tells from where the group read on. What is equal on both lines is no lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from analytics.questions.timeline.history import COMMITS, OffsetHistory
-from analytics.questions.timeline.lost_lines import LostLine
+import polars as pl
+
+from analytics.questions.timeline.history import IS_COMMIT, OffsetHistory
+from analytics.questions.timeline.lost_lines import LAST, OTHER_TYPES, LostLine
 from analytics.questions.timeline.words import (
     HIGH,
     LOST,
     LOST_WITH_TOPIC,
     LOW,
-    Row,
-    Verdict,
-    place_of,
-    record_of,
-    verdict_row,
+    PLACE,
+    VERDICTS,
+    record_at,
+    verdicts_on,
 )
 from schemas import CONSUMER_OFFSETS
 
 _UNANSWERED = "nothing shows that this commit was ever acknowledged"
+_TIME: Final = VERDICTS["at"]
+_LINE: Final = pl.Schema(
+    {
+        "line": pl.Int32(),
+        "copy": pl.String(),
+        "home": pl.Int32(),
+        "diverges_at": pl.Int64(),
+        "leader_epoch": pl.Int32(),
+        "elected_at": _TIME,
+        "elected_after": _TIME,
+        "committed_below": pl.Int64(),
+        "lacks": pl.String(),
+        "other_topic": pl.String(),
+        "uncompacted_from": pl.Int64(),
+    }
+)
+_WAS, _BASE, _FIRST = (
+    pl.col(name) for name in ("committed_offset", "before_offset", "after_offset")
+)
 
 
 def election_losses(
     lines: Iterable[LostLine], history: OffsetHistory, uncompacted_from: Mapping[int, int]
-) -> list[Verdict]:
+) -> pl.DataFrame:
     """Return a verdict for each place that a lost line had changed last.
 
     Args:
@@ -41,152 +60,174 @@ def election_losses(
         history: Of the line that did.
         uncompacted_from: By internal partition, the offset before which compaction took records.
     """
-    longest = _longest(lines)
-    found = (
-        _Loss(
-            line,
-            last,
-            history,
-            uncompacted_from.get(line.partition, 0),
-            is_followed=_is_followed(line, last, longest),
-        ).verdict()
-        for line, last in longest
+    changes = lost_changes([each for each in lines if each.last.height], uncompacted_from)
+    if changes.is_empty():
+        return VERDICTS.to_frame()
+    lost = _with_survivor(changes, history)
+    lost = lost.filter(_WAS.ne_missing(_BASE))
+    became = _became()
+    return verdicts_on(
+        lost,
+        pl.when(pl.col("other_topic").is_null())
+        .then(pl.lit(LOST))
+        .otherwise(pl.lit(LOST_WITH_TOPIC)),
+        at=pl.col("elected_at"),
+        not_before=pl.col("elected_after"),
+        was=_WAS,
+        committed_at=pl.when(_WAS.is_not_null()).then("timestamp"),
+        became=became.offset,
+        cost=pl.when(pl.col("lacks").is_null()).then(became.cost),
+        confidence=pl.when(pl.col("lacks").is_null() & _is_committed())
+        .then(pl.lit(HIGH))
+        .otherwise(pl.lit(LOW)),
+        record=record_at("record_offset", "home"),
+        reason=pl.concat_str(became.why, *_remarks(), separator="; ", ignore_nulls=True),
     )
-    return [each for each in found if each is not None]
 
 
-def _longest(lines: Iterable[LostLine]) -> list[tuple[LostLine, Row]]:
+def lost_changes(lines: list[LostLine], uncompacted_from: Mapping[int, int]) -> pl.DataFrame:
     """Return the last change of each place; of copies that lost the same line, the longer one's."""
-    found: dict[tuple[Any, ...], tuple[LostLine, Row]] = {}
-    for line in lines:
-        for last in line.last:
-            key = (place_of(last), line.partition, line.leader_epoch)
-            if key not in found or found[key][1]["record_offset"] < last["record_offset"]:
-                found[key] = (line, last)
-    return list(found.values())
+    if not lines:
+        return LAST.to_frame()
+    told = pl.DataFrame(
+        [
+            (
+                *(number, each.copy, each.partition, each.diverges_at, each.leader_epoch),
+                *(each.elected_at, each.elected_after, each.committed_below, each.lacks or None),
+                *(each.other_topic, uncompacted_from.get(each.partition, 0)),
+            )
+            for number, each in enumerate(lines)
+        ],
+        _LINE,
+        orient="row",
+    )
+    on_lines = _with_lines(LAST, [each.last for each in lines])
+    types = _with_lines(OTHER_TYPES, [each.types for each in lines])
+    lost = on_lines.join(told, "line", maintain_order="left")
+    lost = lost.join(types, ["group_id", "line"], "left", maintain_order="left")
+    same = [*PLACE, "home", "leader_epoch"]
+    lost = lost.with_row_index("number").with_columns(pl.col("number").min().over(same))
+    longest = lost.sort("record_offset", descending=True, maintain_order=True)
+    longest = longest.unique(same, keep="first", maintain_order=True).sort("number").drop("number")
+    # Whether what came after a line is on a line that was lost later, too.
+    epoch = pl.col("leader_epoch").fill_null(0)
+    return longest.with_columns((epoch.max().over(*PLACE, "home") > epoch).alias("is_followed"))
 
 
-def _is_followed(line: LostLine, last: Row, lines: Iterable[tuple[LostLine, Row]]) -> bool:
-    """Return whether what came after a line is on a line that was lost later, too."""
-    return any(
-        other.partition == line.partition
-        and place_of(row) == place_of(last)
-        and (other.leader_epoch or 0) > (line.leader_epoch or 0)
-        for other, row in lines
+def _with_lines(schema: pl.Schema, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the tables of lines as one, with the number of the `line`."""
+    numbered = [
+        each.select(schema.names()).with_columns(pl.lit(number, pl.Int32).alias("line"))
+        for number, each in enumerate(tables)
+    ]
+    nothing = schema.to_frame().with_columns(pl.lit(None, pl.Int32).alias("line"))
+    return pl.concat([nothing, *numbered])
+
+
+def _with_survivor(lost: pl.DataFrame, history: OffsetHistory) -> pl.DataFrame:
+    """Add what the surviving line has before and after it parts: `before_…`, `after_…`.
+
+    `has_before` and `has_after` say whether that is a commit; else there is none in force.
+    """
+    lost = lost.with_row_index("number")
+    changes = history.rows.join(lost.select(*PLACE, "number", "diverges_at"), PLACE)
+    changes = changes.sort("number", "index")
+    is_before = pl.col("effective_offset") < pl.col("diverges_at")
+    last, first = (
+        changes.filter(is_before).unique("number", keep="last", maintain_order=True),
+        changes.filter(~is_before).unique("number", keep="first", maintain_order=True),
+    )
+    for side, found in (("before", last), ("after", first)):
+        commit = found.filter(IS_COMMIT).select(
+            "number",
+            pl.col("committed_offset").alias(f"{side}_offset"),
+            pl.col("member_id").alias(f"{side}_member"),
+            pl.col("epoch").alias(f"{side}_epoch"),
+            pl.lit(value=True).alias(f"has_{side}"),
+        )
+        lost = lost.join(commit, "number", "left", maintain_order="left")
+    return lost.with_columns(pl.col("has_before", "has_after").fill_null(value=False))
+
+
+def _is_committed() -> pl.Expr:
+    """Return whether the record was replicated to all in sync before the line was lost.
+
+    What was not, no client was told of: a clean election may have cut it off.
+    """
+    below = pl.col("committed_below")
+    return below.is_null() | (pl.col("record_offset") < below)
+
+
+def _remarks() -> list[pl.Expr]:
+    return [
+        pl.format(
+            f"{CONSUMER_OFFSETS} was deleted and made again: that copy is of topic id {{}}",
+            "other_topic",
+        ),
+        pl.format("there it is a {} group", "other_type"),
+        pl.when(~_is_committed()).then(pl.lit(_UNANSWERED)),
+        pl.col("lacks"),
+    ]
+
+
+class _Became(NamedTuple):
+    """What an offset became, what that cost (null where it cannot be told), and what says so."""
+
+    offset: pl.Expr
+    cost: pl.Expr
+    why: pl.Expr
+
+
+def _became() -> _Became:
+    ask = pl.format("--prefer-copy {}", "copy")
+    only_there = pl.format("only copy {} has it ({})", "copy", ask)
+    had = _BASE.cast(pl.String).fill_null("no offset")
+    why = pl.format("{}; the surviving log had {}", only_there, had)
+    then = pl.format("{}, and the next commit was {}", why, _FIRST)
+    none, cost = pl.lit(None, pl.Int64), _WAS - _BASE
+    was_deleted = pl.format(
+        "it was deleted, which only copy {} has ({}): the offset came back", "copy", ask
+    )
+    is_gone = ~pl.col("has_before") & (pl.col("uncompacted_from") > pl.col("diverges_at"))
+    gone = pl.format("{}; what was in force after the election is no longer in the log", only_there)
+    followed = pl.format("{}, and what came next was lost, too", why)
+    has_resumed = (_BASE.fill_null(0) <= _FIRST) & (_FIRST < _WAS)
+    kept = pl.format("{}: the member kept its position", then)
+    known_cost = pl.when(_is_other_member()).then(cost)
+    cases = (
+        (_WAS.is_null(), _Became(_BASE, none, was_deleted)),
+        (is_gone, _Became(_FIRST, none, gone)),
+        (pl.col("is_followed"), _Became(_BASE, none, followed)),
+        (_FIRST.is_null() | _FIRST.eq_missing(_BASE), _Became(_BASE, cost, why)),
+        (has_resumed, _Became(_FIRST, _WAS - _FIRST, then)),
+        (_is_same_member(), _Became(_BASE, pl.lit(0, pl.Int64), kept)),
+        (pl.lit(value=True), _Became(_BASE, known_cost, then)),
+    )
+    offset, spent, reason = (
+        pl.coalesce(
+            pl.when(_is_first_case([case for case, _ in cases], number)).then(each[part])
+            for number, (_, each) in enumerate(cases)
+        )
+        for part in range(len(_Became._fields))
+    )
+    return _Became(offset, spent, reason)
+
+
+def _is_first_case(cases: list[pl.Expr], number: int) -> pl.Expr:
+    """Return whether a case holds and none before it."""
+    return pl.all_horizontal(
+        *(~each.fill_null(value=False) for each in cases[:number]),
+        cases[number].fill_null(value=False),
     )
 
 
-@dataclass(frozen=True)
-class _Became:
-    """What an offset became, what that cost (None where it cannot be told), and what says so."""
-
-    offset: int | None
-    cost: int | None
-    why: str
-
-
-@dataclass(frozen=True)
-class _Loss:
-    """What a lost line had last of one place, and what the surviving line has instead."""
-
-    line: LostLine
-    last: Row
-    history: OffsetHistory
-    uncompacted_from: int
-    is_followed: bool = False
-
-    def verdict(self) -> Verdict | None:
-        """Return the verdict; None where both lines have the same offset, or none."""
-        place, line, was = place_of(self.last), self.line, self.last["committed_offset"]
-        base = _commit(self.history.before(place, line.diverges_at))
-        after = _commit(self.history.first_from(place, line.diverges_at))
-        if was == (None if base is None else base["committed_offset"]):
-            return None
-        became = self._deleted(base) if was is None else self._became(was, base, after)
-        return verdict_row(
-            place,
-            LOST if line.other_topic is None else LOST_WITH_TOPIC,
-            at=line.elected_at,
-            not_before=line.elected_after,
-            was=was,
-            committed_at=None if was is None else self.last["timestamp"],
-            became=became.offset,
-            cost=None if line.lacks else became.cost,
-            confidence=LOW if line.lacks or not self._is_committed() else HIGH,
-            record=record_of({**self.last, "coordinator_partition": line.partition}),
-            reason="; ".join([became.why, *self._remarks()]),
-        )
-
-    def _is_committed(self) -> bool:
-        """Return whether the record was replicated to all in sync before the line was lost.
-
-        What was not, no client was told of: a clean election may have cut it off.
-        """
-        below = self.line.committed_below
-        return below is None or bool(self.last["record_offset"] < below)
-
-    def _remarks(self) -> list[str]:
-        group_type = self.line.types.get(self.last["group_id"])
-        line_topic = self.line.other_topic
-        return [
-            *([] if line_topic is None else [_other_topic(line_topic)]),
-            *([] if group_type is None else [f"there it is a {group_type} group"]),
-            *([] if self._is_committed() else [_UNANSWERED]),
-            *([self.line.lacks] if self.line.lacks else []),
-        ]
-
-    def _deleted(self, base: Row | None) -> _Became:
-        copy = self.line.copy
-        why = f"it was deleted, which only copy {copy} has ({_ask(copy)}): the offset came back"
-        return _Became(None if base is None else base["committed_offset"], None, why)
-
-    def _became(self, was: int, base: Row | None, after: Row | None) -> _Became:
-        only_there = f"only copy {self.line.copy} has it ({_ask(self.line.copy)})"
-        first = None if after is None else after["committed_offset"]
-        if base is None and self.uncompacted_from > self.line.diverges_at:
-            why = f"{only_there}; what was in force after the election is no longer in the log"
-            return _Became(first, None, why)
-        answered = None if base is None else base["committed_offset"]
-        had = "no offset" if answered is None else str(answered)
-        why = f"{only_there}; the surviving log had {had}"
-        if self.is_followed:
-            return _Became(answered, None, f"{why}, and what came next was lost, too")
-        if first is None or first == answered:
-            return _Became(answered, _cost(was, answered), why)
-        why = f"{why}, and the next commit was {first}"
-        if (answered or 0) <= first < was:
-            return _Became(first, _cost(was, first), why)
-        if _is_same_member(base, after):
-            return _Became(answered, 0, f"{why}: the member kept its position")
-        known = _is_other_member(base, after)
-        return _Became(answered, _cost(was, answered) if known else None, why)
-
-
-def _other_topic(topic_id: str) -> str:
-    return f"{CONSUMER_OFFSETS} was deleted and made again: that copy is of topic id {topic_id}"
-
-
-def _commit(change: Row | None) -> Row | None:
-    return change if change is not None and change["event"] in COMMITS else None
-
-
-def _cost(was: int, became: int | None) -> int | None:
-    return None if became is None else was - became
-
-
-def _ask(copy: str) -> str:
-    return f"--prefer-copy {copy}"
-
-
-def _is_same_member(before: Row | None, after: Row | None) -> bool:
+def _is_same_member() -> pl.Expr:
     """Return whether one member owned the partition all along, and read no committed offset."""
-    if before is None or after is None or after["member_id"] is None:
-        return False
-    return bool(before["member_id"] == after["member_id"] and before["epoch"] == after["epoch"])
+    return (pl.col("before_member") == pl.col("after_member")) & pl.col("before_epoch").eq_missing(
+        pl.col("after_epoch")
+    )
 
 
-def _is_other_member(before: Row | None, after: Row | None) -> bool:
+def _is_other_member() -> pl.Expr:
     """Return whether another member has the partition, which began where the group stood."""
-    if before is None or after is None or before["member_id"] is None:
-        return False
-    return after["member_id"] not in (None, before["member_id"])
+    return pl.col("before_member") != pl.col("after_member")

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from analytics.questions.timeline.history import COMMITS, DELETE, OffsetHistory
+from analytics.questions.timeline.history import (
+    DELETE,
+    IS_COMMIT,
+    OffsetHistory,
+    of_last_before,
+    of_next_commit,
+)
 from analytics.questions.timeline.words import (
     BELOW_ZERO,
     CANNOT_TELL,
     HIGH,
     OF_CAUSE,
-    PLACE,
     RECREATED,
     REWOUND,
     TOPIC_DELETED,
-    Place,
-    Row,
-    Verdict,
-    record_of,
-    verdict_row,
+    record_at,
+    verdicts_on,
 )
 
 LOST_BY_ELECTION, REWOUND_BY_MEMBER = "lost_by_election", "rewound_by_member"
@@ -37,148 +36,125 @@ TWO_WRITERS = (
 )
 _OTHER_RECORDS = (TOPIC_DELETED, RECREATED)
 """After these the same offset is another record: nothing is read again."""
+_IS_DELETION = pl.col("event") == DELETE
+_VERDICT = pl.col("cause").replace_strict(OF_CAUSE, default=CANNOT_TELL, return_dtype=pl.String)
 
 
-def happenings(history: OffsetHistory) -> list[Verdict]:
+def happenings(history: OffsetHistory) -> pl.DataFrame:
     """Return a verdict for each deletion, step back, commit below 0, and for a topic born again."""
-    rows = history.rows
-    deleted = pc.equal(rows["event"], DELETE)
-    found = [_deletion(history, index) for index in history.where(deleted)]
-    went_back = pc.and_(pc.invert(deleted), pc.less(rows["advance"], 0))
-    back = history.where(went_back)
-    frozen = frozen_offsets(history, back)
-    found += [_step_back(history, index, frozen.get(index, 0)) for index in back]
-    is_none = pc.and_(
-        pc.is_in(rows["event"], pa.array(COMMITS)), pc.is_null(rows["committed_offset"])
+    return pl.concat(
+        [_deletions(history), _steps_back(history), _below_zero(history), _born_again(history)]
     )
-    found += [_below_zero(history, index) for index in history.where(is_none)]
-    return found + list(_born_again(history))
 
 
-def _below_zero(history: OffsetHistory, index: int) -> Verdict:
-    """Say of a commit of an offset below 0 that since then there is none."""
-    row = history.at(index)
-    return _row(
-        history.place_of(index),
-        row,
+def _below_zero(history: OffsetHistory) -> pl.DataFrame:
+    """Say of commits of an offset below 0 that since then there is none."""
+    rows = history.rows.filter(IS_COMMIT & pl.col("committed_offset").is_null())
+    return _happened(
+        rows,
         BELOW_ZERO,
-        became=None,
         confidence=HIGH,
-        reason=f"{row['stored_offset']} is no offset to Kafka's clients and tools: a consumer goes "
-        "where auto.offset.reset says",
+        reason=pl.format(
+            "{} is no offset to Kafka's clients and tools: a consumer goes where "
+            "auto.offset.reset says",
+            "stored_offset",
+        ),
     )
 
 
-def _deletion(history: OffsetHistory, index: int) -> Verdict:
-    row, after = history.at(index), history.next_commit(index)
-    verdict, was = OF_CAUSE.get(row["cause"] or "unknown", CANNOT_TELL), row["previous_offset"]
-    first = None if after is None else after["committed_offset"]
-    is_read_again = was is not None and first is not None and first < was
-    reason = "it was deleted, and the dump does not show by what" if verdict == CANNOT_TELL else ""
-    if first is not None:
-        reason = f"{reason}; then {first} was committed".removeprefix("; ")
-    return _row(
-        history.place_of(index),
-        row,
-        verdict,
-        committed_at=_committed_at(history, index),
-        became=None,
-        cost=was - first if is_read_again and verdict not in _OTHER_RECORDS else None,
-        reason=reason or None,
+def _deletions(history: OffsetHistory) -> pl.DataFrame:
+    was, first = pl.col("previous_offset"), pl.col("next_offset")
+    # What it removed is shown by the change before it, where that is the one it names.
+    is_shown = of_last_before("committed_offset").eq_missing(was)
+    shown_at = pl.when(is_shown).then(of_last_before("effective_timestamp"))
+    rows = history.rows.with_columns(
+        of_next_commit("committed_offset").alias("next_offset"), shown_at.alias("shown_at")
+    )
+    rows = rows.filter(_IS_DELETION).with_columns(_VERDICT.alias("verdict"))
+    is_read_again = (first < was) & ~pl.col("verdict").is_in(_OTHER_RECORDS)
+    untold = pl.when(pl.col("verdict") == CANNOT_TELL).then(
+        pl.lit("it was deleted, and the dump does not show by what")
+    )
+    reasons = [untold, pl.format("then {} was committed", first)]
+    return _happened(
+        rows,
+        pl.col("verdict"),
+        committed_at=pl.col("shown_at"),
+        cost=pl.when(is_read_again).then(was - first),
+        reason=joined(*reasons),
     )
 
 
-def _committed_at(history: OffsetHistory, index: int) -> datetime | None:
-    """Return when what a deletion removed took effect; None where the dump does not show it."""
-    row, place = history.at(index), history.place_of(index)
-    before = history.before(place, row["effective_offset"])
-    if before is None or before["committed_offset"] != row["previous_offset"]:
-        return None
-    at: datetime | None = before["effective_timestamp"]
-    return at
+def joined(*reasons: pl.Expr) -> pl.Expr:
+    """Return sentences as one; null where all are."""
+    text = pl.concat_str(*reasons, separator="; ", ignore_nulls=True)
+    return pl.when(text != "").then(text)
 
 
-def frozen_offsets(history: OffsetHistory, back: Sequence[int]) -> dict[int, int]:
+def frozen_offsets(rows: pl.DataFrame) -> pl.DataFrame:
     """Return steps back to one and the same offset, while other commits go on, and how many.
 
     A member whose position stands still commits it again and again; others go on from theirs.
+
+    Args:
+        rows: Of the history: those that went back.
+
+    Returns:
+        `index` of the rows, and `steps`.
     """
-    rows = history.rows.take(pa.array(back, pa.int64()))
-    told = pl.DataFrame(
-        {
-            "index": back,
-            **{name: pl.from_arrow(rows[name]) for name in (*PLACE, "committed_offset")},
-            "previous": pl.from_arrow(rows["previous_offset"]),
-            "members": pl.from_arrow(rows["group_members"]),
-            "cause": pl.from_arrow(rows["cause"]),
-        }
-    ).filter((pl.col("cause") == REWOUND_BY_MEMBER) & (pl.col("members") != 1))
-    of_one = [*PLACE, "committed_offset"]
-    grown = (pl.col("previous").max().over(of_one)) > pl.col("previous").min().over(of_one)
-    told = told.filter((pl.len().over(of_one) >= FEWEST_STEPS) & grown)
-    counts = told.select("index", pl.len().over(of_one).alias("steps"))
-    return dict(zip(counts["index"].to_list(), counts["steps"].to_list(), strict=True))
+    of_one = ["place", "committed_offset"]
+    perhaps = (pl.col("cause") == REWOUND_BY_MEMBER) & (pl.col("group_members") != 1)
+    steps = rows.filter(perhaps)
+    was = pl.col("previous_offset")
+    has_grown = was.max().over(of_one) > was.min().over(of_one)
+    steps = steps.filter((pl.len().over(of_one) >= FEWEST_STEPS) & has_grown)
+    return steps.select("index", pl.len().over(of_one).alias("steps"))
 
 
-def _step_back(history: OffsetHistory, index: int, frozen: int = 0) -> Verdict:
-    row = history.at(index)
-    verdict = OF_CAUSE.get(row["cause"] or "unknown", CANNOT_TELL)
-    reason = None
-    if verdict == CANNOT_TELL:
-        reason = "it went back, and the dump does not show who committed it"
-    if verdict == REWOUND and row["group_members"] not in {1, None}:
-        reason = WHOSE_OF.format(row["group_members"])
-    if frozen:
-        reason = TWO_WRITERS.format(frozen, row["committed_offset"])
-    if row["cause"] == LOST_BY_ELECTION:
-        reason = "an unclean election of the topic's partition may have cost it these records"
-    return _row(
-        history.place_of(index),
-        row,
+def _steps_back(history: OffsetHistory) -> pl.DataFrame:
+    rows = history.rows.filter(~_IS_DELETION & (pl.col("advance") < 0))
+    rows = rows.join(frozen_offsets(rows), "index", "left", maintain_order="left")
+    rows = rows.with_columns(_VERDICT.alias("verdict"))
+    verdict, members = pl.col("verdict"), pl.col("group_members")
+    reason = (
+        pl.when(pl.col("cause") == LOST_BY_ELECTION)
+        .then(pl.lit("an unclean election of the topic's partition may have cost it these records"))
+        .when(pl.col("steps").is_not_null())
+        .then(pl.format(TWO_WRITERS, "steps", "committed_offset"))
+        .when((verdict == REWOUND) & (members != 1))
+        .then(pl.format(WHOSE_OF, members))
+        .when(verdict == CANNOT_TELL)
+        .then(pl.lit("it went back, and the dump does not show who committed it"))
+    )
+    return _happened(
+        rows,
         verdict,
-        became=row["committed_offset"],
-        cost=None if verdict in _OTHER_RECORDS else -row["advance"],
+        became=pl.col("committed_offset"),
+        cost=pl.when(~verdict.is_in(_OTHER_RECORDS)).then(-pl.col("advance")),
         reason=reason,
     )
 
 
-def _born_again(history: OffsetHistory) -> Iterator[Verdict]:
-    """Yield commits that did not go back, but name another id of the topic than the one before."""
-    for index in history.where(_names_another_id(history)):
-        before, row = history.at(index - 1), history.at(index)
-        yield _row(
-            history.place_of(index),
-            row,
-            RECREATED,
-            became=row["committed_offset"],
-            cost=None,
-            reason=f"id {before['topic_id']} became {row['topic_id']}",
-            confidence=HIGH,
-        )
-
-
-def _names_another_id(history: OffsetHistory) -> pa.ChunkedArray:
-    """Return for each change whether it names another id of its topic than the one before."""
-    rows = history.rows
+def _born_again(history: OffsetHistory) -> pl.DataFrame:
+    """Return commits that did not go back, but name another id of the topic than the one before."""
     # What is known to go on from a commit has that commit before it: it is of the same place.
-    goes_on = pc.greater_equal(rows["advance"], 0)
-    ids = rows["topic_id"].combine_chunks()
-    before = pa.concat_arrays([pa.nulls(min(1, len(ids)), ids.type), ids[:-1]])
-    return pc.and_(goes_on, pc.not_equal(ids, before))
-
-
-def _row(place: Place, change: Row, verdict: str, **columns: object) -> Verdict:
-    return verdict_row(
-        place,
-        verdict,
-        at=change["effective_timestamp"],
-        was=change["previous_offset"],
-        record=record_of(change, change["effective_offset"]),
-        **{"confidence": change["confidence"], **columns},
+    before = pl.col("topic_id").shift()
+    is_another = (pl.col("advance") >= 0) & (pl.col("topic_id") != before)
+    rows = history.rows.with_columns(before.alias("former_id")).filter(is_another)
+    return _happened(
+        rows,
+        RECREATED,
+        became=pl.col("committed_offset"),
+        reason=pl.format("id {} became {}", "former_id", "topic_id"),
+        confidence=HIGH,
     )
 
 
-def incomplete(history: OffsetHistory) -> dict[Place, Row]:
-    """Return the last change of each place before which records are lost."""
-    gaps: Iterable[int] = history.where(pc.invert(pc.fill_null(history.rows["complete"], True)))  # noqa: FBT003
-    return {history.place_of(index): history.at(index) for index in gaps}
+def _happened(changes: pl.DataFrame, verdict: str | pl.Expr, **columns: Any) -> pl.DataFrame:  # noqa: ANN401
+    given = {
+        "at": pl.col("effective_timestamp"),
+        "was": pl.col("previous_offset"),
+        "record": record_at("effective_offset"),
+        "confidence": pl.col("confidence"),
+    }
+    return verdicts_on(changes, verdict, **(given | columns))

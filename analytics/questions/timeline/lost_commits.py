@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
-from analytics.questions.timeline.lost_lines import LostLine, last_on_line
+from analytics.questions.timeline.lost_lines import OTHER_TYPES, LostLine, last_on_line
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.before_swaps import read_before_swaps
 from analytics.replay.dump.written_instants import iso_time
@@ -29,6 +29,7 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.replayed.whole_groups import frame_of
 from analytics.tables.decoded_workspace import records_folder
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
@@ -45,6 +46,7 @@ _TYPES = {
 }
 """Which records say of which type a group is."""
 
+_OF_TYPE = ("key", "is_tombstone")
 _NEEDED = (
     *("coordinator_partition", "group_id", "topic", "partition", "record_offset", "committed_at"),
     *("is_tombstone", "committed_offset", "producer_id", "is_transactional"),
@@ -195,24 +197,36 @@ def _other_topic(state: ReplayedWorkspace, line: Row) -> str | None:
     return next((each for each in ids if each), None) or "unknown"
 
 
-def _types(state: ReplayedWorkspace, line: Row) -> dict[str, str]:
+def _types(state: ReplayedWorkspace, line: Row) -> pl.DataFrame:
     """Return the types of groups at the end of a line where the surviving one has others."""
     folder, where = (
         f"{DIVERGED}/{line['copy']}/{DECODED}",
         pc.field("offset") >= line["diverges_at"],
     )
-    last: dict[str, tuple[int, str]] = {}
-    for name, group_type in _TYPES.items():
-        records = records_of_line(state, line, f"{folder}/{name}", ("key", "is_tombstone"), where)
-        for row in [] if records is None else records.to_pylist():
-            group = row["key"].get("group_id") or row["key"].get("group")
-            found = row["offset"], "" if row["is_tombstone"] else group_type
-            last[group] = max(last.get(group, found), found)
-    names = ["group_id", "group_type"]
-    now = {
-        row["group_id"]: row["group_type"] for row in state.tables.read("groups", names).to_pylist()
-    }
-    return {group: was for group, (_, was) in last.items() if was and now.get(group, was) != was}
+    records = [
+        _typed(rows, group_type)
+        for name, group_type in _TYPES.items()
+        if (rows := records_of_line(state, line, f"{folder}/{name}", _OF_TYPE, where)) is not None
+    ]
+    if not records:
+        return OTHER_TYPES.to_frame()
+    last = pl.concat(records).sort("offset", "other_type").unique("group_id", keep="last")
+    now = frame_of(state.tables.read("groups", ["group_id", "group_type"]))
+    last = last.filter(pl.col("other_type") != "").join(now, "group_id")
+    is_another = pl.col("other_type") != pl.col("group_type")
+    return last.filter(is_another).select(OTHER_TYPES.names())
+
+
+def _typed(records: pa.Table, group_type: str) -> pl.DataFrame:
+    """Return groups of records with the type that these say; none where they take it away."""
+    key = records["key"].combine_chunks()
+    named = {each.name for each in key.type}
+    names = [pc.struct_field(key, each) for each in ("group_id", "group") if each in named]
+    group = pl.Series("group_id", pc.coalesce(*names), pl.String)
+    rows = pl.DataFrame({"offset": pl.from_arrow(records["offset"]), "group_id": group})
+    is_tombstone = pl.Series(pl.from_arrow(records["is_tombstone"]))
+    is_said = pl.when(is_tombstone).then(pl.lit("")).otherwise(pl.lit(group_type))
+    return rows.with_columns(is_said.alias("other_type"))
 
 
 def commits_in(

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
-from analytics.questions.timeline.words import PLACE, Row
+from analytics.questions.timeline.words import PLACE, VERDICTS
 from analytics.replay.offsets.effective_commits import COMMIT
+
+LAST: Final = pl.Schema(
+    {
+        **{name: VERDICTS[name] for name in PLACE},
+        "committed_offset": pl.Int64(),
+        "record_offset": pl.Int64(),
+        "timestamp": VERDICTS["at"],
+    }
+)
+"""What `last_on_line` returns."""
+OTHER_TYPES: Final = pl.Schema({"group_id": pl.String(), "other_type": pl.String()})
+"""Of groups, what they were on a lost line."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +41,7 @@ class LostLine:
         lacks: Which records of either line the dump lacks, in a sentence; None where none.
         other_topic: The id of the topic that the line is of, where that is another one of the same
             name: it was deleted and made again.
-        types: Of groups, where another one than the surviving line says: what they were there.
+        types: `OTHER_TYPES` of groups of which the surviving line says another one.
     """
 
     copy: str
@@ -37,15 +49,15 @@ class LostLine:
     diverges_at: int
     leader_epoch: int | None
     elected_at: datetime | None
-    last: tuple[Row, ...]
+    last: pl.DataFrame
     lacks: str | None = None
     elected_after: datetime | None = None
     committed_below: int | None = None
-    types: Mapping[str, str] = field(default_factory=dict)
+    types: pl.DataFrame = field(default_factory=OTHER_TYPES.to_frame)
     other_topic: str | None = None
 
 
-def last_on_line(ended: pl.DataFrame, diverges_at: int) -> tuple[Row, ...]:
+def last_on_line(ended: pl.DataFrame, diverges_at: int) -> pl.DataFrame:
     """Return the last change of each place that took effect on a line.
 
     A commit in a transaction takes effect with its COMMIT marker; what another commit made later
@@ -57,17 +69,10 @@ def last_on_line(ended: pl.DataFrame, diverges_at: int) -> tuple[Row, ...]:
         diverges_at: The first offset of the line.
 
     Returns:
-        `PLACE`, `committed_offset` (None where the offset was deleted), `record_offset`,
-        `timestamp` and `producer_id`.
+        `LAST`, in the order of `PLACE`; `committed_offset` is null where the offset was deleted.
     """
     is_of_line = pl.coalesce("end_offset", "record_offset") >= diverges_at
     effective = ended.filter(is_of_line & (~pl.col("waits") | (pl.col("outcome") == COMMIT)))
     last = effective.sort("record_offset").unique(PLACE, keep="last").sort(PLACE)
-    told = last.select(
-        *PLACE,
-        "committed_offset",
-        "record_offset",
-        pl.col("committed_at").alias("timestamp"),
-        "producer_id",
-    )
-    return tuple(told.to_dicts())
+    last = last.with_columns(pl.col("committed_at").alias("timestamp"))
+    return last.select(pl.col(name).cast(kind) for name, kind in LAST.items())

@@ -9,115 +9,157 @@ import polars as pl
 import pyarrow.compute as pc
 
 from analytics.engine.key_places import homes_in
+from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import commits_in, markers_in
-from analytics.questions.timeline.lost_lines import last_on_line
+from analytics.questions.timeline.lost_lines import LAST, last_on_line
 from analytics.questions.timeline.words import (
     HIGH,
     LOST_BY_GROWTH,
-    Place,
-    Row,
-    Verdict,
-    place_of,
-    record_of,
-    verdict_row,
+    PLACE,
+    VERDICTS,
+    record_at,
+    verdicts_on,
 )
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.internal_partitions import internal_partition
-from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.workspace import DECODED
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from analytics.questions.timeline.history import OffsetHistory
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _EVERYWHERE: Final = pc.field("offset") >= 0
+OUT_OF_REACH: Final = pl.Schema(
+    {
+        **LAST,
+        "coordinator_partition": pl.Int32(),
+        "partitions": pl.Int32(),
+        "since": VERDICTS["at"],
+        "not_before": VERDICTS["not_before"],
+        "is_newest": pl.Boolean(),
+        "next_offset": pl.Int64(),
+    }
+)
+"""What was in force in partitions nobody asks any more (`LAST`): in which, and by which number of
+partitions clients went since when, after `not_before`; then what was committed first where they
+went, unless the era `is_newest`: the history has that."""
+_ENDED: Final = pl.Schema({**LAST, "coordinator_partition": pl.Int32(), "first_offset": pl.Int64()})
 
 
-def offsets_out_of_reach(state: ReplayedWorkspace, history: OffsetHistory) -> list[Verdict]:
+def left_behind(state: ReplayedWorkspace) -> pl.DataFrame:
+    """Return what was in force in partitions nobody asks any more: `OUT_OF_REACH`.
+
+    What the coordinator of such a partition does later, as to expire what it still has in memory,
+    changes nothing. A log that lies where no number of partitions sent clients was never asked.
+    """
+    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
+    found = [OUT_OF_REACH.to_frame()]
+    if homes is None:
+        return found[0]
+    partitions, since = homes.partitions, homes.since
+    firsts: pl.DataFrame | None = None
+    for era in homes.before:
+        if since is None:
+            break
+        lasts = pl.concat(
+            [
+                _ENDED.to_frame(),
+                *(
+                    _in_force(state, partition, era.partitions, homes, since)
+                    for partition in homes.misplaced
+                ),
+            ]
+        )
+        known = _ENDED.to_frame() if firsts is None else firsts
+        next_offsets = known.select(*PLACE, pl.col("first_offset").alias("next_offset"))
+        told = lasts.filter(pl.col("committed_offset").is_not_null())
+        told = told.join(next_offsets, PLACE, "left", maintain_order="left").with_columns(
+            partitions=pl.lit(partitions),
+            since=pl.lit(since),
+            not_before=pl.lit(era.last),
+            is_newest=pl.lit(firsts is None),
+        )
+        found.append(told.select(pl.col(name).cast(kind) for name, kind in OUT_OF_REACH.items()))
+        firsts = pl.concat([known, lasts]).unique(PLACE, keep="last")
+        partitions, since = era.partitions, era.first
+    return pl.concat(found)
+
+
+def offsets_out_of_reach(behind: pl.DataFrame, history: OffsetHistory) -> pl.DataFrame:
     """Return a verdict for each offset that was in force in a partition nobody asks any more.
 
-    What the coordinator of that partition does later, as to expire what it still has in memory,
-    changes nothing. A log that lies where no number of partitions sent clients was never asked.
-
     Args:
-        state: A replayed workspace.
+        behind: `OUT_OF_REACH`.
         history: Of the partitions where clients look.
     """
-    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
-    if homes is None:
-        return []
-    found: list[Verdict] = []
-    after = _Next(history, {}, homes.partitions, homes.since)
-    for era in homes.before:
-        if after.since is None:
-            break
-        lasts = [
-            each
-            for partition in homes.misplaced
-            for each in _in_force(state, partition, era.partitions, homes, after.since)
-        ]
-        found += [_verdict(last, after, era.last) for last in lasts if _is_there(last)]
-        firsts = {place_of(each): each["first_offset"] for each in lasts}
-        after = _Next(None, {**after.firsts, **firsts}, era.partitions, era.first)
-    return found
-
-
-def looked_for_elsewhere(state: ReplayedWorkspace, group: str, until: datetime) -> str | None:
-    """Return why a group's history up to an instant is not that of the partition it is in now.
-
-    Args:
-        state: A replayed workspace.
-        group: The group.
-        until: The last instant asked about, within what was replayed.
-    """
-    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
-    if homes is None or homes.since is None or until >= homes.since:
-        return None
-    here = home_of(group, homes.partitions)
-    if all(home_of(group, each.partitions) == here for each in homes.before):
-        return None
-    return (
-        f"until {iso_time(homes.since)} clients looked for {group} in another partition of "
-        f"{CONSUMER_OFFSETS}: ask with --as-of {iso_time(until)}"
+    if behind.is_empty():
+        return VERDICTS.to_frame()
+    here = history.first_changes.select(*PLACE, pl.col("committed_offset").alias("here"))
+    rows = behind.join(here, PLACE, "left", maintain_order="left")
+    rows = rows.with_columns(
+        pl.when("is_newest").then("here").otherwise("next_offset").alias("next_offset")
+    )
+    was, first = pl.col("committed_offset"), pl.col("next_offset")
+    reasons = (
+        pl.format(
+            f"brokers that were started since go by {{}} partitions of {CONSUMER_OFFSETS}: none "
+            "looks for the group in partition {} any more",
+            "partitions",
+            "coordinator_partition",
+        ),
+        pl.format("then {} was committed", first),
+    )
+    return verdicts_on(
+        rows,
+        LOST_BY_GROWTH,
+        at=pl.col("since"),
+        not_before=pl.col("not_before"),
+        was=was,
+        committed_at=pl.col("timestamp"),
+        cost=pl.when(first < was).then(was - first),
+        confidence=HIGH,
+        record=record_at("record_offset"),
+        reason=pl.concat_str(*reasons, separator="; ", ignore_nulls=True),
     )
 
 
-def _is_there(last: Row) -> bool:
-    return last["committed_offset"] is not None
+def looked_for_elsewhere(
+    state: ReplayedWorkspace, groups: pl.DataFrame, until: datetime
+) -> pl.DataFrame:
+    """Return why the history of groups up to an instant is not that of the partition they are in.
 
+    Args:
+        state: A replayed workspace.
+        groups: Has `group_id`.
+        until: The last instant asked about, within what was replayed.
 
-class _Next:
-    """Where groups went on: the number of partitions, since when, and what they committed first."""
-
-    def __init__(
-        self,
-        history: OffsetHistory | None,
-        firsts: dict[Place, int | None],
-        partitions: int,
-        since: datetime | None,
-    ) -> None:
-        self._history, self.firsts = history, firsts
-        self.partitions, self.since = partitions, since
-
-    def first_of(self, place: Place) -> int | None:
-        """Return the first offset committed for a place; None where there is none."""
-        if self._history is None:
-            return self.firsts.get(place)
-        change = self._history.first_from(place, 0)
-        found: int | None = None if change is None else change["committed_offset"]
-        return found
+    Returns:
+        `group_id` and `why`, of those groups of which that is so.
+    """
+    group = pl.col("group_id")
+    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
+    if homes is None or homes.since is None or until >= homes.since:
+        return pl.DataFrame(schema={"group_id": pl.String, "why": pl.String})
+    why = pl.format(
+        f"until {iso_time(homes.since)} clients looked for {{}} in another partition of "
+        f"{CONSUMER_OFFSETS}: ask with --as-of {iso_time(until)}",
+        group,
+    ).alias("why")
+    here = internal_partition(group, homes.partitions)
+    was_elsewhere = pl.any_horizontal(
+        pl.lit(value=False),
+        *(internal_partition(group, each.partitions) != here for each in homes.before),
+    )
+    return groups.filter(was_elsewhere).select(group, why)
 
 
 def _in_force(
     state: ReplayedWorkspace, partition: int, number: int, homes: TopicHomes, until: datetime
-) -> Iterator[Row]:
-    """Yield what was in force at the end of an era in one of its partitions."""
+) -> pl.DataFrame:
+    """Return what was in force at the end of an era in one of its partitions: `_ENDED`."""
     line = {"topic": CONSUMER_OFFSETS, "partition": partition}
     commits = commits_in(state, line, DECODED, _EVERYWHERE)
     group, newer = pl.col("group_id"), [homes.partitions]
@@ -133,33 +175,9 @@ def _in_force(
         ),
         replay_rules(state.release),
     )
-    firsts: dict[Place, int | None] = {}
-    for row in ended.filter(~pl.col("is_tombstone")).sort("record_offset").iter_rows(named=True):
-        firsts.setdefault(place_of(row), row["committed_offset"])
-    for last in last_on_line(ended, 0):
-        first = firsts.get(place_of(last))
-        yield {**last, "coordinator_partition": partition, "first_offset": first}
-
-
-def _verdict(last: Row, after: _Next, not_before: datetime | None) -> Verdict:
-    place, was = place_of(last), last["committed_offset"]
-    first = after.first_of(place)
-    reason = (
-        f"brokers that were started since go by {after.partitions} partitions of "
-        f"{CONSUMER_OFFSETS}: none looks for the group in partition "
-        f"{last['coordinator_partition']} any more"
-    )
-    if first is not None:
-        reason += f"; then {first} was committed"
-    return verdict_row(
-        place,
-        LOST_BY_GROWTH,
-        at=after.since,
-        not_before=not_before,
-        was=was,
-        committed_at=last["timestamp"],
-        cost=was - first if first is not None and first < was else None,
-        confidence=HIGH,
-        record=record_of(last),
-        reason=reason,
-    )
+    written = ended.filter(~pl.col("is_tombstone")).sort("record_offset")
+    firsts = written.unique(PLACE, keep="first", maintain_order=True)
+    firsts = firsts.select(*PLACE, pl.col("committed_offset").alias("first_offset"))
+    rows = last_on_line(ended, 0).join(firsts, PLACE, "left", maintain_order="left")
+    rows = rows.with_columns(pl.lit(partition, pl.Int32).alias("coordinator_partition"))
+    return rows.select(_ENDED.names())

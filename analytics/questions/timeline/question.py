@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of
+from analytics.contracts import table_of_frame
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
 from analytics.gaps.coordinator_evidence import coordinator_evidence
-from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.unread_members import COLUMNS as UNREAD
 from analytics.gaps.unread_members import with_unread
 from analytics.gaps.workspace_filters import are_some_topics
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
-from analytics.questions.timeline.history import OffsetHistory
-from analytics.questions.timeline.lost_commits import (
-    in_force_then,
-    is_committed,
-    lost_lines,
-)
-from analytics.questions.timeline.out_of_reach import looked_for_elsewhere, offsets_out_of_reach
+from analytics.questions.timeline.group_verdicts import verdicts_of_groups
+from analytics.questions.timeline.lost_commits import in_force_then, is_committed, lost_lines
+from analytics.questions.timeline.out_of_reach import left_behind
 from analytics.questions.timeline.share_losses import share_losses
 from analytics.questions.timeline.topic_lives import METADATA_LOG, TopicLives
-from analytics.questions.timeline.verdicts import VerdictEvidence, in_order, verdicts
-from analytics.questions.timeline.words import (
-    CANNOT_TELL,
-    HIGH,
-    LOST,
-    LOW,
-    PLACE,
-    Verdict,
-    place_of,
-    verdict_row,
-)
+from analytics.questions.timeline.verdicts import LOG_STARTS, VerdictEvidence, in_order
+from analytics.questions.timeline.words import CANNOT_TELL, HIGH, LOST, LOW, VERDICTS, verdicts_on
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replay.log.frames import disputed
 from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.replayed.end_offsets import end_offsets_at
-from analytics.replayed.pending_at import frames_until, pending_at
+from analytics.replayed.pending_at import frames_until
+from analytics.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -57,7 +45,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-VERDICTS: Final = "offset_verdicts"
+OFFSET_VERDICTS: Final = "offset_verdicts"
 NOT_WHOLE: Final = "not_whole"
 """The figure that says which history compaction or deletion took; None where all of it is there."""
 
@@ -95,25 +83,26 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     )
     warnings = _check_window(state, since, until)
     events = _in_time(state.tables.read("group_events"), since, until)
-    known = _verdict_evidence(state, settings.end_offsets, until)
-    rows = _verdicts(state, known)
+    frames = {} if until is None else frames_until(state, until)
+    known = _verdict_evidence(state, settings.end_offsets, until, frames)
+    rows = _verdicts(state, known, frames)
     groups = _with_unjudged(select_groups(state), known)
     # One that was deleted, or lost, has a timeline nevertheless.
-    groups = groups.without_missing({row["group_id"] for row in rows}).without_missing(
-        events["group_id"].to_pylist()
+    groups = groups.without_missing(rows["group_id"].unique().to_list()).without_missing(
+        pc.unique(events["group_id"]).to_pylist()
     )
     groups = with_unread(groups, state.tables.read("members", UNREAD))
     compacted = compacted_history(state)
-    happened = table_of("offset_verdicts", rows)
+    happened = table_of_frame("offset_verdicts", rows)
     return Answer(
-        {VERDICTS: happened, "group_events": events},
+        {OFFSET_VERDICTS: happened, "group_events": events},
         groups,
         warnings=warnings,
         summary={"compacted": compacted},
         figures={NOT_WHOLE: compacted_sentence(compacted)},
         # Events are of the replay; verdicts of an earlier time are not those of its instant.
         stored_tables={} if until is not None else {"offset_verdicts": happened},
-        rows_cannot_tell=any(row["verdict"] == CANNOT_TELL for row in rows),
+        rows_cannot_tell=bool((rows["verdict"] == CANNOT_TELL).any()),
     )
 
 
@@ -125,24 +114,25 @@ def _in_time(events: pa.Table, since: datetime | None, until: datetime | None) -
     return events
 
 
-def _verdicts(state: ReplayedWorkspace, evidence: VerdictEvidence) -> list[Verdict]:
-    rows = verdicts(evidence)
-    placed = {row["group_id"] for row in rows if row["topic"] is not None}
-    lost = _lost_groups(state, placed, evidence.until)
-    return in_order([*rows, *lost, *share_losses(state, evidence.until)])
+def _verdicts(state: ReplayedWorkspace, known: VerdictEvidence, frames: Frames) -> pl.DataFrame:
+    """Return the table `offset_verdicts`; the verdicts on whole groups are made together."""
+    found = pl.concat(verdicts_of_groups(state, known, frames))
+    placed = found.filter(pl.col("topic").is_not_null())["group_id"]
+    lost = _lost_groups(state, placed, known.until)
+    return in_order(pl.concat([found, lost, share_losses(state, known.until)]))
 
 
-def _with_unjudged(groups: GroupSelection, evidence: VerdictEvidence) -> GroupSelection:
+def _with_unjudged(asked: GroupSelection, known: VerdictEvidence) -> GroupSelection:
     """Say of a pattern that matches nothing that what it would match may have been lost."""
-    unjudged = [each for home in evidence.unjudged if (each := evidence.unjudged_election(home))]
-    patterns = [each for each in groups.missing if not is_name(each)]
+    unjudged = [each for home in known.unjudged if (each := known.unjudged_election(home))]
+    patterns = [each for each in asked.missing if not is_name(each)]
     if not unjudged or not patterns:
-        return groups
+        return asked
     return replace(
-        groups,
-        missing=tuple(each for each in groups.missing if is_name(each)),
+        asked,
+        missing=tuple(each for each in asked.missing if is_name(each)),
         cannot_tell=(
-            *groups.cannot_tell,
+            *asked.cannot_tell,
             *(f"whether a group matches {each!r}: {unjudged[0].reason}" for each in patterns),
         ),
     )
@@ -175,26 +165,17 @@ def _check_window(
 
 
 def _verdict_evidence(
-    state: ReplayedWorkspace, end_offsets: str | None, until: datetime | None
+    state: ReplayedWorkspace, end_offsets: str | None, until: datetime | None, frames: Frames
 ) -> VerdictEvidence:
-    """Read what verdicts are made of."""
-    tables = state.tables
-    frames = {} if until is None else frames_until(state, until)
-    history = OffsetHistory(_history(state, until, frames))
+    """Read what verdicts are made of that is the same for all groups.
+
+    Args:
+        state: A replayed workspace.
+        end_offsets: A file that says where logs ended.
+        until: The last instant asked about; None is that of the replay.
+        frames: Where the logs whose times go back are cut at that instant.
+    """
     evidence = coordinator_evidence(state, until, None if until is None else frames)
-    # Share groups commit nothing, and what streams groups read is not in their tasks.
-    commit = pc.field("group_type").isin(["classic", "consumer"])
-    given = tables.read("assignments", PLACE, commit & pc.field("topic").is_valid())
-    given = given.filter(pc.is_in(given["topic"], state.topics_wanted(given["topic"])))
-    completeness = GroupCompleteness(state)
-    homes = _homes(state, completeness, history)
-    # What the directories say, they say of the end of the dump.
-    ends = [] if until is not None else end_offsets_at(state, end_offsets).to_pylist()
-    committed = tables.read("committed_offsets").to_pylist()
-    pending: Sequence[Mapping[str, Any]] = tables.read("pending_offsets").to_pylist()
-    if until is not None:
-        committed = history.last_in_force()
-        pending = pending_at(state, until)
     not_whole = _not_whole(state)
     are_clean = are_elections_clean(assumed_in(state.manifest))
     unjudged = {} if are_clean else {number: each.unjudged() for number, each in evidence.items()}
@@ -204,56 +185,28 @@ def _verdict_evidence(
         for number, each in disputed(frames, CONSUMER_OFFSETS).items()
     }
     return VerdictEvidence(
-        history=history,
-        committed=committed,
-        pending=pending,
-        assigned=[place_of(row) for row in given.to_pylist()],
-        groups=homes,
-        gaps={each: why for each in homes if (why := _gap(state, completeness, each, until))},
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
         uncompacted_from={each["partition"]: each["complete_from"] for each in not_whole},
         what_took={each["partition"]: what_took_history(each) for each in not_whole},
-        log_starts={
-            (row["topic"], row["partition"]): row["log_start_offset"]
-            for row in ends
-            if row["log_start_offset"] is not None
-        },
+        log_starts=_log_starts(state, end_offsets, until),
         topics=_topics(state, until),
-        out_of_reach=offsets_out_of_reach(state, history),
+        out_of_reach=left_behind(state),
         until=until,
     )
 
 
-def _gap(
-    state: ReplayedWorkspace, completeness: GroupCompleteness, group: str, until: datetime | None
-) -> str | None:
-    """Return why the history of a group has gaps."""
-    elsewhere = None if until is None else looked_for_elsewhere(state, group, until)
-    return completeness.gaps_of(group).history or elsewhere
-
-
-def _history(state: ReplayedWorkspace, until: datetime | None, frames: Frames) -> pa.Table:
-    at = pc.field("effective_timestamp")
-    in_time = None if until is None else at.is_null() | (at <= pa.scalar(until))
-    for (topic, number), each in frames.items():
-        if topic == CONSUMER_OFFSETS:
-            # A log whose times go back is cut at an offset.
-            is_there = pc.field("coordinator_partition") == number
-            is_before = pc.field("effective_offset") < each.possible_end
-            in_time = (is_there & is_before) | (~is_there & in_time)
-    return state.tables.read("offset_history", where=in_time)
-
-
-def _homes(
-    state: ReplayedWorkspace, completeness: GroupCompleteness, history: OffsetHistory
-) -> dict[str, int]:
-    """Return the partition of the offsets topic of each group that is there, was, or is named."""
-    there = state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
-    named = [each for each in state.tables.selection.groups if is_name(each)]
-    groups = dict.fromkeys([*there, *(place[0] for place in history.places), *named])
-    homes = {group: completeness.home(group) for group in groups}
-    return {group: home for group, home in homes.items() if home is not None}
+def _log_starts(
+    state: ReplayedWorkspace, end_offsets: str | None, until: datetime | None
+) -> pl.DataFrame:
+    """Return `LOG_STARTS`; what the directories say, they say of the end of the dump."""
+    if until is not None:
+        return LOG_STARTS.to_frame()
+    ends = frame_of(end_offsets_at(state, end_offsets))
+    starts = ends.with_columns(pl.col("log_start_offset").alias("log_start"))
+    return starts.filter(pl.col("log_start").is_not_null()).select(
+        pl.col(name).cast(kind) for name, kind in LOG_STARTS.items()
+    )
 
 
 def _not_whole(state: ReplayedWorkspace) -> list[Mapping[str, Any]]:
@@ -298,8 +251,8 @@ def _topics(state: ReplayedWorkspace, until: datetime | None) -> TopicLives:
 
 
 def _lost_groups(
-    state: ReplayedWorkspace, groups_with_verdict: set[str], until: datetime | None
-) -> list[Verdict]:
+    state: ReplayedWorkspace, placed: pl.Series, until: datetime | None
+) -> pl.DataFrame:
     """Return a verdict for each group that only a lost line has, and that committed nothing there.
 
     Several of its partitions may have diverged: the last election is named.
@@ -307,24 +260,26 @@ def _lost_groups(
     wanted = state.tables.selection
     are_some = are_some_topics(state.manifest, wanted)
     offsets = "; which offsets of other topics it had cannot be told" if are_some else ""
-    rows: dict[str, Verdict] = {}
+    found = [VERDICTS.to_frame()]
     for each in state.tables.read("divergences").sort_by("elected_at").to_pylist():
         at = each["elected_at"]
         if at is not None and until is not None and at > until:
             continue
         is_exact = each["election_shown_by"] == METADATA_LOG
-        for group in names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups):
-            if group not in groups_with_verdict:
-                dump = f"the dump with --prefer-copy {each['copy']}"
-                rows[group] = verdict_row(
-                    (group, None, None),
-                    LOST,
-                    at=at,
-                    not_before=None if is_exact else each["lost_to_timestamp"],
-                    confidence=HIGH if is_committed(state, each) else LOW,
-                    reason=f"only copy {each['copy']} has the group ({dump}){offsets}",
-                )
-    return list(rows.values())
+        dump = f"the dump with --prefer-copy {each['copy']}"
+        names = names_wanted(each["groups_only_there"], wanted.groups, wanted.exclude_groups)
+        found.append(
+            verdicts_on(
+                pl.DataFrame({"group_id": pl.Series(names, dtype=pl.String)}),
+                LOST,
+                at=at,
+                not_before=None if is_exact else each["lost_to_timestamp"],
+                confidence=HIGH if is_committed(state, each) else LOW,
+                reason=f"only copy {each['copy']} has the group ({dump}){offsets}",
+            )
+        )
+    rows = pl.concat(found).unique("group_id", keep="last", maintain_order=True)
+    return rows.filter(~pl.col("group_id").is_in(placed.unique().implode()))
 
 
 TIMELINE: Final = Question(

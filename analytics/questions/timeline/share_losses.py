@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,10 +26,11 @@ from analytics.questions.timeline.lost_share_state import (
     state_records,
 )
 from analytics.questions.timeline.share_state_out_of_reach import share_state_out_of_reach
-from analytics.questions.timeline.words import CANNOT_TELL, Verdict, verdict_row
+from analytics.questions.timeline.words import CANNOT_TELL, VERDICTS, verdicts_on
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.log.lines import parsed_time
 from analytics.replay.log.losses_at import leading
+from analytics.replayed.whole_groups import frame_of
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 _TABLES = ("share_snapshot", "share_update")
 
 
-def share_losses(state: ReplayedWorkspace, until: datetime | None) -> list[Verdict]:
+def share_losses(state: ReplayedWorkspace, until: datetime | None) -> pl.DataFrame:
     """Return what elections took of the state of the share groups asked about, or may have taken.
 
     Args:
@@ -48,16 +50,20 @@ def share_losses(state: ReplayedWorkspace, until: datetime | None) -> list[Verdi
     rows = state.tables.read("topics", ["topic", "topic_id"]).to_pylist()
     topics = {row["topic_id"]: row["topic"] for row in rows if row["topic_id"]}
     lines = [_line(state, row) for row in lost_of_topic(state, SHARE_GROUP_STATE)]
-    found = share_state_losses([each for each in lines if each.lost.num_rows], topics)
-    found += share_state_out_of_reach(state, topics)
-    found = [each for each in found if _is_wanted(state, each)] + _untold(state)
-    return [each for each in found if not (until and each["at"] and each["at"] > until)]
+    lost = share_state_losses([each for each in lines if each.lost.num_rows], topics)
+    lost += share_state_out_of_reach(state, topics)
+    found = pl.concat([_wanted(state, pl.DataFrame(lost, VERDICTS, orient="row")), _untold(state)])
+    if until is None:
+        return found
+    return found.filter(pl.col("at").is_null() | (pl.col("at") <= until))
 
 
-def _is_wanted(state: ReplayedWorkspace, verdict: Verdict) -> bool:
+def _wanted(state: ReplayedWorkspace, found: pl.DataFrame) -> pl.DataFrame:
     wanted = state.tables.selection
-    return bool(names_wanted([verdict["group_id"]], wanted.groups, wanted.exclude_groups)) and bool(
-        names_wanted([verdict["topic"]], wanted.topics)
+    groups, topics = (found[name].unique().to_list() for name in ("group_id", "topic"))
+    return found.filter(
+        pl.col("group_id").is_in(names_wanted(groups, wanted.groups, wanted.exclude_groups)),
+        pl.col("topic").is_in(names_wanted(topics, wanted.topics)),
     )
 
 
@@ -83,26 +89,21 @@ def _records(state: ReplayedWorkspace, row: Row, folder: str, where: pc.Expressi
     )
 
 
-def _untold(state: ReplayedWorkspace) -> list[Verdict]:
+def _untold(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return why an election may have taken state unseen, for each share partition it is about."""
     if are_elections_clean(assumed_in(state.manifest)):
-        return []
-    why = {
-        row["partition"]: row["unjudged_elections"][-1]
+        return VERDICTS.to_frame()
+    elections = [
+        (row["partition"], parsed_time(each["at"]), each["why"])
         for row in leading(state.manifest)
-        if row["topic"] == SHARE_GROUP_STATE and row.get("unjudged_elections")
-    }
-    if not why:
-        return []
-    columns = ["group_id", "topic", "partition", "coordinator_partition"]
-    shares = state.tables.read("share_partitions", columns).to_pylist()
-    return [
-        verdict_row(
-            (row["group_id"], row["topic"], row["partition"]),
-            CANNOT_TELL,
-            at=parsed_time(why[row["coordinator_partition"]]["at"]),
-            reason=why[row["coordinator_partition"]]["why"],
-        )
-        for row in shares
-        if row["coordinator_partition"] in why
+        if row["topic"] == SHARE_GROUP_STATE
+        for each in (row.get("unjudged_elections") or ())[-1:]
     ]
+    if not elections:
+        return VERDICTS.to_frame()
+    columns = ["group_id", "topic", "partition", "coordinator_partition"]
+    shares = frame_of(state.tables.read("share_partitions", columns))
+    names = {"coordinator_partition": pl.Int32(), "at": VERDICTS["at"], "why": pl.String()}
+    why = pl.DataFrame(elections, pl.Schema(names), orient="row")
+    rows = shares.join(why, "coordinator_partition", maintain_order="left")
+    return verdicts_on(rows, CANNOT_TELL, at=pl.col("at"), reason=pl.col("why"))

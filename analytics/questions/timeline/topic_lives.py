@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from analytics.questions.timeline.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED
+import polars as pl
+
+from analytics.questions.timeline.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED, VERDICTS
 
 METADATA_LOG, DIRECTORY, RECORD = "metadata_log", "partition_metadata", "record"
 _NOT_IN_THE_LOG = (
@@ -18,6 +20,11 @@ _NOT_IN_THE_LOG = (
 
 Row = Mapping[str, Any]
 Finding = dict[str, Any]
+_TIME: Final = VERDICTS["at"]
+_FOUND: Final = ("verdict", "at", "confidence", "reason")
+FOUND: Final = pl.Schema({f"topic_{name}": VERDICTS[name] for name in _FOUND})
+"""What became of the topic of a commit, as columns: see `TopicLives.since`."""
+_NAMED: Final = pl.Schema({"topic": pl.String(), "topic_id": pl.String()})
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,101 @@ class TopicLives:
             return {"reason": f"cannot tell whether it is there: {_was(commit)}, {_NOT_IN_THE_LOG}"}
         return found
 
-    def not_known(self, topic: str) -> str | None:
-        """Return why it cannot be told whether a topic was deleted or re-created, else None."""
-        if self._tells_of_topics:
-            return None
-        return (
-            f"cannot tell whether topic {topic} was deleted or re-created: the dump has no "
-            f"metadata log and no data directories"
+    def with_found(self, committed: pl.DataFrame) -> pl.DataFrame:
+        """Add `FOUND`: what became of the topics of commits that are in force.
+
+        What is the same for all times between two of a topic is looked for once.
+
+        Args:
+            committed: Has `topic`, `topic_id` and `commit_timestamp`.
+        """
+        named = list(_NAMED)
+        rows = committed.with_row_index("commit")
+        judged = rows.select("commit", *named, "commit_timestamp")
+        judged = judged.join(self._judged_topics, "topic", "semi")
+        judged = judged.join(self._settled, named, "anti", nulls_equal=True)
+        judged = judged.sort("commit_timestamp").join_asof(
+            self._turns,
+            left_on="commit_timestamp",
+            right_on="turn",
+            by="topic",
+            check_sortedness=False,
         )
+        between = [
+            *(pl.col(name) for name in (*named, "turn")),
+            (pl.col("commit_timestamp") == pl.col("turn")).alias("is_turn"),
+            pl.col("commit_timestamp").is_null().alias("is_timeless"),
+        ]
+        alike = judged.group_by(between, maintain_order=True).agg(
+            "commit", pl.col("commit_timestamp").min()
+        )
+        found = [
+            (each["commit"], *(told.get(name) for name in _FOUND))
+            for each in alike.iter_rows(named=True)
+            if (told := self.since(each)) is not None
+        ]
+        columns = {"commit": pl.List(pl.UInt32), **FOUND}
+        of_commits = pl.DataFrame(found, columns, orient="row").explode("commit")
+        return rows.join(of_commits, "commit", "left", maintain_order="left").drop("commit")
+
+    def not_known(self, topic: pl.Expr) -> pl.Expr:
+        """Return why it cannot be told whether topics were deleted or re-created, else null."""
+        if self._tells_of_topics:
+            return pl.lit(None, pl.String)
+        return pl.format(
+            "cannot tell whether topic {} was deleted or re-created: the dump has no "
+            "metadata log and no data directories",
+            topic,
+        )
+
+    @cached_property
+    def _judged_topics(self) -> pl.DataFrame:
+        """The topics of which an id is known: of others nothing is found."""
+        named = [
+            topic
+            for topic, lives in self.rows.items()
+            if any(row["topic_id"] is not None for row in lives)
+        ]
+        return pl.DataFrame({"topic": pl.Series(named, dtype=pl.String)})
+
+    @cached_property
+    def _settled(self) -> pl.DataFrame:
+        """Topics, and ids that commits name (null: none), that are the same whenever it was."""
+        return pl.DataFrame(
+            [
+                (topic, topic_id)
+                for topic, lives in self.rows.items()
+                for topic_id in self._settled_ids(lives)
+            ],
+            _NAMED,
+            orient="row",
+        )
+
+    def _settled_ids(self, rows: Iterable[Row]) -> set[str | None]:
+        lives = [row for row in rows if row["topic_id"] is not None]
+        told = [row for row in lives if row["source"] == METADATA_LOG]
+        if told:
+            there = {row["topic_id"] for row in told if row["deleted_at"] is None}
+            return there if len(there) < len(told) else {*there, None}
+        directories = {row["topic_id"] for row in lives if row["source"] == DIRECTORY}
+        return {None, *directories} if self.is_end else {None}
+
+    @cached_property
+    def _turns(self) -> pl.DataFrame:
+        """Times of topics, `turn`: what is found of a commit depends on which it is after."""
+        return (
+            pl.DataFrame(list(self._times()), {"topic": pl.String(), "turn": _TIME}, orient="row")
+            .drop_nulls()
+            .unique()
+            .sort("turn")
+        )
+
+    def _times(self) -> Iterator[tuple[str, datetime | None]]:
+        for topic, lives in self.rows.items():
+            for row in lives:
+                yield from ((topic, row[name]) for name in ("created_at", "deleted_at"))
+        for (topic, _), spans in self.commits.items():
+            yield from ((topic, each) for each in spans)
 
     @cached_property
     def _has_metadata_log(self) -> bool:

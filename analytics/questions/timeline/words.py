@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import polars as pl
+
+from analytics.contracts import contract_schema
 
 LOST = "lost by an election"
 LOST_BY_GROWTH = "lost by a new partition count"
@@ -57,33 +61,44 @@ GroupPlace = tuple[str, None, None]
 """Of a verdict on a whole group."""
 
 PLACE = ("group_id", "topic", "partition")
-COLUMNS = (
-    *PLACE,
-    *("verdict", "at", "not_before", "was", "committed_at", "became", "cost"),
-    *("confidence", "record", "reason"),
-)
+VERDICTS: Final = contract_schema("offset_verdicts")
+"""Columns of frames of verdicts."""
 
 
-def place_of(row: Row) -> Place:
-    """Return the group, topic and partition of a row."""
-    return row["group_id"], row["topic"], row["partition"]
+def verdicts_on(rows: pl.DataFrame, verdict: str | pl.Expr, **columns: Any) -> pl.DataFrame:  # noqa: ANN401
+    """Return a verdict for each row: `VERDICTS`; what is not given is null.
+
+    Args:
+        rows: Has `PLACE`, or of a verdict on whole groups `group_id`.
+        verdict: A word, or an expression of the rows' columns.
+        **columns: Other columns, as a value or an expression of the rows' columns.
+    """
+    given: dict[str, Any] = {name: pl.col(name) for name in PLACE if name in rows.columns}
+    given |= {"verdict": verdict, **columns}
+    unknown = given.keys() - VERDICTS.keys()
+    if unknown:
+        raise TypeError(f"verdicts have no {', '.join(sorted(unknown))}")
+    return rows.select(
+        (each if isinstance(each := given.get(name), pl.Expr) else pl.lit(each))
+        .cast(kind)
+        .alias(name)
+        for name, kind in VERDICTS.items()
+    )
 
 
-def record_of(row: Row, offset: int | None = None) -> str:
-    """Return where a record is: internal partition and offset."""
-    at = row["record_offset"] if offset is None else offset
-    return f"__consumer_offsets-{row['coordinator_partition']}@{at}"
+def record_at(offset: str, partition: str = "coordinator_partition") -> pl.Expr:
+    """Return where a record is, by the columns of its offset and its internal partition."""
+    return pl.format("__consumer_offsets-{}@{}", pl.col(partition), pl.col(offset))
 
 
-def verdict_row(place: Place | GroupPlace, verdict: str, **columns: Any) -> Verdict:  # noqa: ANN401 - columns
-    """Return a row with all `COLUMNS`; what is not said is null."""
-    row = dict.fromkeys(COLUMNS) | dict(zip(PLACE, place, strict=True)) | columns
+def verdict_row(place: Place | GroupPlace, verdict: str, **said: Any) -> Verdict:  # noqa: ANN401 - columns
+    """Return a row with all columns of `VERDICTS`; what is not said is null."""
+    row = dict.fromkeys(VERDICTS) | dict(zip(PLACE, place, strict=True)) | said
     return row | {"verdict": verdict}
 
 
-def rank(row: Row) -> tuple[int, float]:
-    """Return how bad a verdict is, the worst lowest: by its word, then by what it cost."""
-    word = row["verdict"]
-    place = next((n for n, each in enumerate(WORST_FIRST) if word.startswith(each)), 0)
-    cost = row["cost"]
-    return place, -float("inf") if cost is None else -abs(cost)
+def badness(verdict: pl.Expr) -> pl.Expr:
+    """Return the place of verdicts among all, the worst lowest."""
+    word = pl.when(verdict.str.starts_with(NO_LOSS_SINCE)).then(pl.lit(NO_LOSS_SINCE))
+    places = {each: number for number, each in enumerate(WORST_FIRST)}
+    return word.otherwise(verdict).replace_strict(places, return_dtype=pl.Int8)

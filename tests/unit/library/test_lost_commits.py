@@ -73,7 +73,7 @@ def last(workspace: Path) -> dict[str, int | None]:
     with replayed(Console(quiet=True), inputs=[str(workspace)], groups=("bill*",)) as state:
         (line,) = lost_lines(state, {})
     assert (line.copy, line.elected_at) == ("broker-1", NOON)
-    return {row["topic"]: row["committed_offset"] for row in line.last}
+    return {row["topic"]: row["committed_offset"] for row in line.last.to_dicts()}
 
 
 def test_the_last_change_of_each_offset_counts(tmp_path: Path) -> None:

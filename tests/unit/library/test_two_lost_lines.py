@@ -19,6 +19,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.election_losses import election_losses
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import lost_lines
+from analytics.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.workspaces.replayed import Replayed
@@ -105,10 +106,10 @@ def at(second: int) -> datetime:
 
 def costs(state: Replayed) -> list[tuple[str, int, int]]:
     lines = lost_lines(state, coordinator_evidence(state, None))
-    history = OffsetHistory(state.tables.read("offset_history"))
+    history = OffsetHistory(frame_of(state.tables.read("offset_history")))
     return sorted(
         (each["group_id"], round((each["at"] - at(0)).total_seconds()), each["was"])
-        for each in election_losses(lines, history, {})
+        for each in election_losses(lines, history, {}).to_dicts()
     )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.questions.timeline.election_losses import election_losses
-from analytics.questions.timeline.lost_lines import LostLine, last_on_line
+from analytics.questions.timeline.election_losses import election_losses as losses_on
+from analytics.questions.timeline.history import OffsetHistory
+from analytics.questions.timeline.lost_lines import LAST, OTHER_TYPES, LostLine, last_on_line
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import COMMITS, MARKERS
 from analytics.replay.offsets.effective_commits import ended_commits
@@ -25,7 +26,13 @@ def line(offset: int | None, at: int = 15, copy: str = "broker-1") -> LostLine:
         "record_offset": at,
         "timestamp": minute(at),
     }
-    return LostLine(copy, HOME, DIVERGES_AT, 4, ELECTION, (last,))
+    return LostLine(copy, HOME, DIVERGES_AT, 4, ELECTION, pl.DataFrame([last], LAST))
+
+
+def election_losses(
+    lines: list[LostLine], survivor: OffsetHistory, uncompacted_from: dict[int, int]
+) -> list[dict[str, Any]]:
+    return losses_on(lines, survivor, uncompacted_from).to_dicts()
 
 
 def only(offset: int | None, *changes: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +131,9 @@ def test_what_lines_lack_makes_a_loss_uncertain() -> None:
 
 
 def test_a_group_that_was_of_another_type_there_is_said_to_be() -> None:
-    other = replace(line(140), types={"billing": "consumer"})
+    other = replace(
+        line(140), types=pl.DataFrame([("billing", "consumer")], OTHER_TYPES, orient="row")
+    )
     (row,) = election_losses([other], history(change(5, 100)), {})
     assert row["reason"].endswith("there it is a consumer group")
 
@@ -133,6 +142,20 @@ def test_what_compaction_took_from_the_surviving_line_is_not_made_up() -> None:
     (row,) = election_losses([line(140)], history(change(30, 120)), {HOME: 25})
     assert told(row) == (140, 120, None)
     assert "what was in force after the election is no longer in the log" in row["reason"]
+
+
+def test_what_came_after_a_line_that_was_lost_may_have_been_lost_too() -> None:
+    later = replace(line(160, at=40, copy="broker-2"), leader_epoch=6, diverges_at=30)
+    first, second = election_losses([line(140), later], history(change(5, 100)), {})
+    assert (told(first), told(second)) == ((140, 100, None), (160, 100, 60))
+    assert first["reason"].endswith("and what came next was lost, too")
+
+
+def test_a_line_of_another_topic_of_the_name_went_with_it() -> None:
+    other = replace(line(140), other_topic="vIB_tJT3R_6WKBINnepBgQ")
+    (row,) = election_losses([other], history(change(5, 100)), {})
+    assert row["verdict"] == "lost with a deleted offsets topic"
+    assert row["reason"].endswith("that copy is of topic id vIB_tJT3R_6WKBINnepBgQ")
 
 
 def records(*rows: tuple[int, int | None, int]) -> pl.DataFrame:
@@ -175,4 +198,4 @@ def test_what_a_line_had_last(
     ]
     for release in ("3.9", "4.3"):
         ended = ended_commits(records(*rows), pl.DataFrame(markers, MARKERS), replay_rules(release))
-        assert [row["committed_offset"] for row in last_on_line(ended, DIVERGES_AT)] == last
+        assert last_on_line(ended, DIVERGES_AT)["committed_offset"].to_list() == last

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
 import pytest
 
 from analytics.questions.timeline.topic_lives import TopicLives
-from analytics.questions.timeline.verdicts import VerdictEvidence, verdicts
 from analytics.questions.timeline.words import RECREATED, TOPIC_DELETED
-from tests.support.offset_changes import history
+from tests.support.offset_changes import frame, verdicts_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 OLD, NEW = "CR5CrWzdSPKR1lSAstXFdw", "vIB_tJT3R_6WKBINnepBgQ"
@@ -42,6 +43,11 @@ def commit(topic_id: str | None, at: int = 5) -> dict[str, Any]:
         "commit_timestamp": minute(at),
         "coordinator_partition": 0,
     }
+
+
+def not_known(topics: TopicLives) -> str | None:
+    reason: str | None = pl.select(topics.not_known(pl.lit("orders"))).item()
+    return reason
 
 
 def since(topic_id: str | None, *lives: dict[str, Any], **known: Any) -> dict[str, Any]:
@@ -121,10 +127,7 @@ def test_a_topic_that_a_metadata_log_lacks_may_be_gone() -> None:
 
 def test_an_offset_of_a_former_topic_is_not_held_against_the_log_of_the_next() -> None:
     topics = TopicLives({"orders": [life(OLD, 0, 10), life(NEW, 12)]})
-    known = VerdictEvidence(
-        history(), committed=[commit(OLD)], log_starts={("orders", 0): 500}, topics=topics
-    )
-    (row,) = verdicts(known)
+    (row,) = verdicts_of((), [commit(OLD)], log_starts={("orders", 0): 500}, topics=topics)
     assert (row["verdict"], row["at"], row["was"]) == (RECREATED, minute(12), 100)
     assert row["reason"] == f"committed for id {OLD}, and is {NEW}"
 
@@ -141,10 +144,45 @@ def test_without_metadata_log_and_directories_nobody_knows_what_became_of_a_topi
     sources: list[str], is_known: bool
 ) -> None:
     topics = TopicLives({"orders": [life(OLD, source=each) for each in sources]})
-    assert (topics.not_known("orders") is None) == is_known
+    assert (not_known(topics) is None) == is_known
 
 
 def test_directories_of_internal_topics_say_nothing_of_others() -> None:
-    inside = {"topic": "__consumer_offsets", "topic_id": NEW, "source": "partition_metadata"}
-    reason = TopicLives({"__consumer_offsets": [inside]}).not_known("orders") or ""
+    inside = life(NEW, source="partition_metadata")
+    reason = not_known(TopicLives({"__consumer_offsets": [inside]})) or ""
     assert reason.startswith("cannot tell whether topic orders was deleted or re-created")
+
+
+SOURCES = ("metadata_log", "partition_metadata", "record")
+
+
+def some_lives(topic: str, drawn: random.Random) -> list[dict[str, Any]]:
+    lives = []
+    for _ in range(drawn.randint(0, 3)):
+        begun, ended = (drawn.choice([None, *range(9)]) for _ in range(2))
+        made = life(drawn.choice([OLD, NEW]), begun, ended, drawn.choice(SOURCES))
+        lives.append(made | {"topic": topic, "topic_id": drawn.choice([made["topic_id"], None])})
+    return lives
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_all_commits_together_are_told_what_each_is(number: int) -> None:
+    drawn = random.Random(number)
+    rows = {topic: some_lives(topic, drawn) for topic in ("orders", "payments", "refunds")}
+    spans = {
+        (topic, each): (minute(first), minute(first + drawn.randint(0, 4)))
+        for topic in rows
+        for each in (OLD, NEW)
+        if (first := drawn.randint(-9, 9)) >= 0
+    }
+    topics = TopicLives(rows, number % 2 == 0, spans)
+    commits = [
+        {**commit(drawn.choice([OLD, NEW, None]), drawn.randint(-2, 11)), "topic": topic}
+        for topic in [*rows, "unknown"]
+        for _ in range(30)
+    ]
+    found = topics.with_found(frame(commits)).to_dicts()
+    names = ("verdict", "at", "confidence", "reason")
+    assert [{name: each[f"topic_{name}"] for name in names} for each in found] == [
+        dict.fromkeys(names) | (topics.since(each) or {}) for each in commits
+    ]

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from analytics.decode.losses.unjudged_elections import Unjudged
-from analytics.questions.timeline.verdicts import VerdictEvidence, verdicts
-from tests.support.offset_changes import HOME, PLACE, change, history, in_force, minute
+from tests.support.offset_changes import HOME, PLACE, change, in_force, minute, verdicts_of
 
 GROUPS = {"billing": HOME}
 WHY = "an unclean election may have lost commits"
 
 
 def told(*changes: dict[str, Any], **known: Any) -> list[dict[str, Any]]:
-    committed = in_force(changes)
-    return verdicts(VerdictEvidence(history(*changes), **{"committed": committed, **known}))
+    return verdicts_of(changes, **{"committed": in_force(changes), **known})
 
 
 def words(rows: list[dict[str, Any]]) -> list[str]:
