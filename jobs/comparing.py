@@ -17,10 +17,10 @@ from reports.describe.against import (
     render_comparison,
     view_of,
 )
+from reports.describe.answer import only_named
 from reports.describe.columns import OFFSETS, SHARE
 from reports.describe.saved_output import SavedOutput, read_saved_output
 from reports.describe.source import Source
-from reports.describe.views import only_named
 
 if TYPE_CHECKING:
     import pyarrow as pa

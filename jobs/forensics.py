@@ -39,9 +39,7 @@ from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_text
-from reports.incident.html import html_of
-from reports.incident.page import Incident, incident_page
-from reports.incident.sections import sections_of
+from reports.incident import Incident, html_of, incident_page, sections_of
 from reports.layout.output_format import OutputFormat
 from reports.row_formats import Text, rendered
 

@@ -12,8 +12,7 @@ from jobs.cli.exit_codes import CANNOT_TELL
 from jobs.cli.incomplete_groups import groups_exit_code
 from jobs.workspaces.followed_lines import sentences
 from jobs.workspaces.restored_folder import write_folder
-from reports.restore.answer import restore_files, restore_text
-from reports.restore.summary import counts_of
+from reports.answers.restore import counts_of, restore_files, restore_text
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

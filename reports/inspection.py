@@ -1,4 +1,7 @@
-"""What `inspect` prints: a manifest as text that a person on call can take in from the top."""
+"""What `inspect` prints: a manifest as text that a person on call can take in from the top.
+
+Of an internal topic it has a line for each partition, with what is not plain.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reports.columns import cell, columns, paragraph
-from reports.inspected_topic import OTHER_TOPIC, lost_gaps, topic_lines
-from reports.quantities import count, size_of
+from reports.quantities import count, ranges, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    Row = Mapping[str, Any]
+    from collections.abc import Mapping
 
 _MOST_LISTED = 20
+
+_WIDEST = 30
+"""Of a list of copies."""
+_OTHER_TOPIC = "topic_id"
+"""Shows a line to be of another topic of the same name."""
+
+
+if TYPE_CHECKING:
+    Row = Mapping[str, Any]
 
 
 def render(manifest: Row) -> str:
@@ -23,7 +32,7 @@ def render(manifest: Row) -> str:
     sections = [
         _heading(manifest),
         _copies(manifest),
-        *(topic_lines(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
+        *(_topic_lines(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
         _archived(manifest),
         _divergences(manifest),
         _gaps(manifest),
@@ -53,9 +62,9 @@ def _alarms(manifest: Row) -> list[str]:
     """Return a line for each thing that should not be."""
     rows = _of_logs(manifest)
     lines = manifest.get("divergences", [])
-    others = sum(each["lost_records"] for each in lines if each.get("shown_by") == OTHER_TOPIC)
+    others = sum(each["lost_records"] for each in lines if each.get("shown_by") == _OTHER_TOPIC)
     lost = sum(each["lost_records"] for each in lines) - others
-    gaps = sum(lost_gaps(row) for row in rows)
+    gaps = sum(_lost_gaps(row) for row in rows)
     damaged = sum(row["bytes_damaged"] for row in rows)
     unread = len(manifest.get("unreadable", []))
     changed = sum(row["changed_while_read"] for row in rows)
@@ -124,7 +133,7 @@ def _archived(manifest: Row) -> list[str]:
 
 def _divergences(manifest: Row) -> list[str]:
     every = manifest.get("divergences", [])
-    found = [each for each in every if each.get("shown_by") != OTHER_TOPIC]
+    found = [each for each in every if each.get("shown_by") != _OTHER_TOPIC]
     others = _other_topics(manifest, [each for each in every if each not in found])
     if not found:
         return others
@@ -259,3 +268,120 @@ def _most(lines: list[str]) -> list[str]:
     more = len(lines) - _MOST_LISTED
     tail = [f"and {more:,} more (--format json has them)"] if more > 0 else []
     return lines[:_MOST_LISTED] + tail
+
+
+def _topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
+    """Return a topic's partitions, one line each, and what copies that do not lead have to say."""
+    present = {row["partition"] for row in rows}
+    absent = manifest["absent_partitions"].get(topic, [])
+    size = sum(row["size"] for row in rows)
+    copies = len({row["copy"] for row in rows})
+    title = (
+        f"{topic}: {count(len(present), 'partition')}"
+        f"{f', {ranges(absent)} absent' if absent else ''}"
+        f", {count(copies, 'copy', 'copies')}, {size_of(size)}"
+    )
+    leading = [row for row in rows if row["is_leading"]]
+    filled = [row for row in leading if row["batches"] or _remarks(row)]
+    empty = sorted(row["partition"] for row in leading if not (row["batches"] or _remarks(row)))
+    heads = (
+        *("PARTITION", "COPIES", "FIRST", "END", "COMPLETE-FROM", "RECORDS", "SIZE"),
+        *("FROM", "TO", "REMARKS"),
+    )
+    lines = [title]
+    if filled:
+        lines += columns(heads, [_partition(row, rows, manifest) for row in filled])
+    lines += _others(rows)
+    if empty:
+        lines.append(f"Empty: {ranges(empty)}")
+    return lines
+
+
+def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ...]:
+    copies = [each for each in rows if each["partition"] == row["partition"]]
+    names = [row["copy"], *(each["copy"] for each in copies if not each["is_leading"])]
+    lines = [
+        each
+        for each in manifest["divergences"]
+        if (each["topic"], each["partition"]) == (row["topic"], row["partition"])
+    ]
+    of_others = [each for each in lines if each.get("shown_by") == _OTHER_TOPIC]
+    lost = sum(each["lost_records"] for each in lines if each not in of_others)
+    remarks = [*([f"DIVERGED, {count(lost, 'record')} lost"] if lost else []), *_remarks(row)]
+    if of_others:
+        remarks.insert(0, f"{count(len(of_others), 'COPY', 'COPIES')} OF ANOTHER TOPIC")
+    if row["changed_while_read"]:
+        remarks.insert(0, "CHANGED WHILE IT WAS READ")
+    return (
+        row["partition"],
+        _copies_text(names),
+        row["first_offset"],
+        row["end_offset"],
+        "cannot tell" if row["complete_from"] is None else f"{row['complete_from']:,}",
+        f">= {row['records']:,}" if row["uncounted_batches"] else row["records"],
+        size_of(row["size"]),
+        row["first_timestamp"],
+        row["last_timestamp"],
+        "; ".join(remarks),
+    )
+
+
+def _copies_text(names: Sequence[str]) -> str:
+    """Return the copies of a partition, the leading one first; of many how many more there are."""
+    together = " ".join(names)
+    return together if len(together) <= _WIDEST else f"{names[0]} and {len(names) - 1} more"
+
+
+def _remarks(row: Row) -> list[str]:
+    """Return what is not plain about one copy of a partition."""
+    remarks = _beginning(row)
+    if row["gap_counts"].get("compaction"):
+        remarks.append("compacted")
+    if _lost_gaps(row):
+        remarks.append(f"{count(_lost_gaps(row), 'GAP')} not from compaction")
+    if row["bytes_damaged"]:
+        remarks.append(f"DAMAGED, {size_of(row['bytes_damaged'])}")
+    if row["truncated_tail"]:
+        remarks.append(f"last batch cut off ({size_of(row['truncated_tail'])})")
+    if row["preallocated_tail"]:
+        remarks.append(f"{size_of(row['preallocated_tail'])} of zeros at the end")
+    if row["records_above_high_watermark"]:
+        remarks.append(f"{row['records_above_high_watermark']:,} above the high watermark")
+    if row["uncounted_batches"]:
+        remarks.append(f"{row['uncounted_batches']:,} compressed batches of an old format")
+    if row["ignored"]:
+        remarks.append(f"{count(len(row['ignored']), 'file')} not read")
+    return remarks
+
+
+def _beginning(row: Row) -> list[str]:
+    """Return what is not plain about where a log begins."""
+    start = row["log_start_offset"]
+    if row["deleted_below"]:
+        return [f"RECORDS BELOW {row['deleted_below']:,} DELETED, not compacted"]
+    if start is not None and row["first_offset"] is not None and start > row["first_offset"]:
+        return [f"log starts at {start:,}"]
+    return []
+
+
+def _lost_gaps(row: Row) -> int:
+    """Return the number of gaps that compaction does not account for."""
+    return sum(row["gap_counts"].get(kind, 0) for kind in ("missing_segment", "unknown"))
+
+
+def _others(rows: Sequence[Row]) -> list[str]:
+    """Return a line for each copy that does not lead and has something to say."""
+    ends = {row["partition"]: row["end_offset"] for row in rows if row["is_leading"]}
+    lines = []
+    for row in rows:
+        remarks = [each for each in _remarks(row) if each != "compacted"]
+        if row["is_leading"]:
+            continue
+        if row["changed_while_read"]:
+            remarks.insert(0, "CHANGED WHILE IT WAS READ")
+        behind = ends[row["partition"]] - row["end_offset"]
+        if behind > 0:
+            remarks.insert(0, f"ends at {row['end_offset']:,}")
+        if remarks:
+            lines.append(f"  {row['partition']} on {row['copy']}: {'; '.join(remarks)}")
+    return lines

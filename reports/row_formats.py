@@ -16,10 +16,8 @@ from reports.layout.choice import chosen, left_out
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import ROWS, Section
 from reports.layout.text import MARK, text_of
-from reports.markup import MARKUP
 
 __all__ = ["Section", "render"]
-
 SCHEMA_VERSION = 1
 NO_PROBLEM = "No row is marked as a problem."
 _AT_ONCE: Final = 50_000
@@ -28,6 +26,9 @@ Text = str | Iterator[str]
 """A text, or its pieces one after the other, to be written as they come."""
 _FORMULA: Final = r"^[=+\-@\t\r]"
 """What spreadsheets take a text that begins with it for."""
+
+MARKUP: Final = r"[\\`*_{}\[\]<>#|~!&@]"
+"""A pattern, as Python and Arrow have it, of characters that a backslash makes text of anywhere."""
 
 
 def render(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:

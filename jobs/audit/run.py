@@ -39,9 +39,8 @@ from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_text
+from reports.audit.findings import answer_of, json_lines, summary_of
 from reports.audit.metrics import MEASURED, Audited, metrics_of
-from reports.audit.rows import answer_of, json_lines
-from reports.audit.summary import summary_of
 from reports.page.html import html_of
 
 if TYPE_CHECKING:

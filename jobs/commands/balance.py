@@ -52,7 +52,7 @@ def balance(
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.questions.balance.question import BALANCE, BalanceSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
-    from reports.balance.answer import balance_text  # noqa: PLC0415
+    from reports.answers.balance import balance_text  # noqa: PLC0415
 
     return ask_and_show(
         console,

@@ -46,10 +46,10 @@ def decode(console: Console, /, out: str | None, output_format: str, **options: 
     """
     # Spark and Arrow are heavy: --help answers without them.
     from jobs.workspaces.decoding import decode_into  # noqa: PLC0415
-    from reports.decode_summary import render  # noqa: PLC0415
+    from reports.run_summary import decode_summary  # noqa: PLC0415
 
     limit = options.pop("max_undecoded")
     with workspace_folder(out, console) as folder:
         result = decode_into(folder, console, **options)
-    click.echo(render(result.manifest, output_format))
+    click.echo(decode_summary(result.manifest, output_format))
     return result.exit_code(limit)

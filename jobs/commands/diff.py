@@ -154,7 +154,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
         compared_states,
         left_out_of_both,
     )
-    from reports.diff.sections import render_difference  # noqa: PLC0415
+    from reports.answers.diff import render_difference  # noqa: PLC0415
 
     sides = _sides(console, inputs, since, until, (from_copy, to_copy))
     with compared_states(console, *sides, needs=DIFF.needs, **options) as states:

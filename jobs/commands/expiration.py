@@ -76,7 +76,7 @@ def expiration(  # noqa: PLR0913 - one parameter an option
         ExpirationSettings,
     )
     from jobs.asking import ask_and_show  # noqa: PLC0415
-    from reports.expiration.answer import most_offsets, shows_requests  # noqa: PLC0415
+    from reports.answers.expiration import most_offsets, shows_requests  # noqa: PLC0415
 
     # What is not shown, kept or held against rules need not be held.
     is_all_wanted = out is not None or fail_on != NEVER
@@ -113,8 +113,8 @@ def _text(
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
     from analytics.questions.describe.description import described_groups  # noqa: PLC0415
     from jobs.asking import PrintedAnswer  # noqa: PLC0415
+    from reports.answers.expiration import expiration_text, offset_count  # noqa: PLC0415
     from reports.describe.source import Source, only_groups  # noqa: PLC0415
-    from reports.expiration.answer import expiration_text, offset_count  # noqa: PLC0415
 
     rows = answer.tables["offset_expiration"]
     assert answer.groups is not None

@@ -104,7 +104,7 @@ def lag(  # noqa: PLR0913 - one parameter an option
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
-    from reports.lag.answer import lag_text  # noqa: PLC0415
+    from reports.answers.lag import lag_text  # noqa: PLC0415
 
     def show(
         state: Replayed, answer: Answer, chosen_format: OutputFormat, metadata: Mapping[str, Any]

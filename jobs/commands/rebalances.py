@@ -83,7 +83,7 @@ def rebalances(
         RebalanceSettings,
     )
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
-    from reports.rebalances.answer import rebalances_text  # noqa: PLC0415
+    from reports.answers.rebalances import rebalances_text  # noqa: PLC0415
 
     return ask_and_show(
         console,

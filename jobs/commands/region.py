@@ -95,7 +95,7 @@ def region(  # noqa: PLR0913 - one parameter an option
     from analytics.questions.region.question import REGION, RegionSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.checkpoints.initial_offsets import read_initial_offsets  # noqa: PLC0415
-    from reports.region.answer import region_text  # noqa: PLC0415
+    from reports.answers.region import region_text  # noqa: PLC0415
 
     made = _contributions(console, checkpoints, checkpoint_group, options)
     if not options["inputs"]:
@@ -168,7 +168,7 @@ def _show_alone(
     from jobs.asking import report_answer  # noqa: PLC0415
     from jobs.cli.exit_codes import CANNOT_TELL, DONE  # noqa: PLC0415
     from jobs.cli.settings_files import read_settings  # noqa: PLC0415
-    from reports.region.answer import region_text  # noqa: PLC0415
+    from reports.answers.region import region_text  # noqa: PLC0415
     from schemas.region_rules import region_rules  # noqa: PLC0415
 
     settings = read_settings(options["broker_configs"], options["config"])

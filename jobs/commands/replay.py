@@ -72,7 +72,7 @@ def replay(
     from jobs.cli.options.undecoded_limit import is_exceeded  # noqa: PLC0415
     from jobs.workspaces.replayed import Replayed  # noqa: PLC0415
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
-    from reports.replay_summary import render  # noqa: PLC0415
+    from reports.run_summary import replay_summary  # noqa: PLC0415
 
     if dialect is not None:
         return _replay_dialect(console, dialect, out, output_format, options)
@@ -86,7 +86,7 @@ def replay(
         exceeded = is_exceeded(state.source.manifest(), limit)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
-    click.echo(render(result.manifest, instant, output_format))
+    click.echo(replay_summary(result.manifest, instant, output_format))
     return result.exit_code or (CANNOT_TELL if exceeded else DONE)
 
 

@@ -85,7 +85,7 @@ def share(
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_against  # noqa: PLC0415
     from jobs.workspaces.dialects import DIALECT_OPTIONS, dialect_answer, dialect_state, is_asked  # noqa: PLC0415
-    from reports.share.answer import share_text  # noqa: PLC0415
+    from reports.answers.share import share_text  # noqa: PLC0415
 
     if is_asked(dialect, options["inputs"], output_format):
         refuse_other_options(DIALECT_OPTIONS)

@@ -74,7 +74,7 @@ def timeline(
         TimelineSettings,
     )
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
-    from reports.timeline.answer import timeline_text  # noqa: PLC0415
+    from reports.answers.timeline import timeline_text  # noqa: PLC0415
 
     return ask_and_show(
         console,

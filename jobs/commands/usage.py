@@ -109,7 +109,7 @@ def usage(  # noqa: PLR0913 - one parameter an option
     from analytics.questions.usage.question import NOT_THEN, USAGE, UsageSettings  # noqa: PLC0415
     from analytics.replay.dump.written_instants import END  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
-    from reports.usage.answer import usage_text  # noqa: PLC0415
+    from reports.answers.usage import usage_text  # noqa: PLC0415
 
     if disk is not None and since is None:
         raise click.UsageError("--disk needs --since: one dump does not say how fast it grows")

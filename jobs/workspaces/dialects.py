@@ -23,9 +23,9 @@ from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.spark.progress import progress
 from jobs.workspaces.dialect_work import WORK, TablesAndNotes, Work
-from reports.layout.nothing import nothing
+from reports.answers.share_dialects import MAIN, TABLES, dialect_notes, dialect_sections
+from reports.layout.sentences import nothing
 from reports.row_formats import Text, render, rendered
-from reports.share.dialect_rows import MAIN, TABLES, dialect_notes, dialect_sections
 from schemas import table
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Charts of the page, one a file: rows in, SVG out."""
+"""Charts of the page, a subject a file: rows in, SVG out."""

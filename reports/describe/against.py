@@ -1,7 +1,7 @@
 """A saved output of Kafka's tool held against our rows.
 
 Every row of either side counts. Cells that no dump shows at that instant are not compared, and
-are counted.
+are counted. Groups that Kafka's tools cannot describe are never in a saved output.
 """
 
 from __future__ import annotations
@@ -10,53 +10,43 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.describe.columns import (
-    CONSUMER,
-    HEADS,
-    KEYS,
-    OFFSETS,
-    SHARE,
-    STREAMS,
-    View,
-)
-from reports.describe.refused import refused_by_kafka
+from reports.describe.answer import rows_of
+from reports.describe.columns import CONSUMER, HEADS, KEYS, OFFSETS, SHARE, STREAMS, View
 from reports.describe.saved_output import SavedOutput
 from reports.describe.source import Source, only_groups
 from reports.describe.streams_groups import read_partitions
-from reports.describe.views import rows_of
-from reports.lag.kafkas_numbers import with_numbers
 from reports.row_formats import Section, Text, render, rendered
 from schemas.releases import release_key
 
 SHOWN_AT_MOST = 20
 UNRECORDED = ("PreparingRebalance", "CompletingRebalance")
 """States of classic groups that leave no record."""
-
 UNVALIDATED = "NotReady"
 """What 4.1 takes a streams group for that it has loaded, until a member's next heartbeat."""
-
 AROUND = frozenset({"log_end_offset", "lag", "offset_lag", "coordinator"})
 """Columns that the internal topics alone do not tell: not compared where nothing else does."""
-
 _OF_STATE = frozenset({"state", "assignment_strategy"})
 _LISTS = frozenset({"assignment", "assignments", "current_assignment", "target_assignment"})
 _IN_PARENTHESES = re.compile(r"([^(),\s]*)\(([^()]*)\)")
 _OF_TOPIC = re.compile(r"([\w.-]+):(\d+(?:,\d+(?![\w.:-]))*)", re.ASCII)
-
 _HEADS = {"row": "ROW", "column": "COLUMN", "kafka": "KAFKA'S TOOL", "here": "HERE"}
-
 CONSUMER_PROTOCOLS = ("", "consumer")
 """What kafka-consumer-groups lists groups of; connectors have another."""
-
 REPARTITION = "-repartition"
 """How Kafka Streams ends the names of topics between its own subtopologies."""
-
 Row = Mapping[str, Any]
+
+EMPTY_ID = "Kafka's tools refuse the empty group id"
+NUL = "no command line can name a group with a NUL in it"
+_NO_COMMITS = "tools of old releases print nothing of a group without committed offsets"
+
+_NEVER_COMMITTED: Final = "never_committed"
+_KEY: Final = ("group", "topic", "partition")
 
 
 @dataclass
@@ -262,7 +252,7 @@ def printed_rows(
     is_verbose = "target_assignment_epoch" in saved.columns
     rows = rows_of(view, source, release, verbose=is_verbose)
     if lag is not None:
-        rows = with_numbers(rows, view, source.groups_of(view.family), lag)
+        rows = _with_numbers(rows, view, source.groups_of(view.family), lag)
     return _shown_by_kafka(rows, view, source, saved, release)
 
 
@@ -349,3 +339,94 @@ def _as_4_0(rows: pa.Table, source: Source) -> pa.Table:
     rows = rows.join(source.ends, ["topic", "partition"], join_type="left outer")
     length = pc.subtract(rows["log_end_offset"], rows["log_start_offset"])
     return rows.append_column("start_offset", length)
+
+
+def refused_by_kafka(
+    view: View,
+    source: Source,
+    topics: Collection[str] | None = None,
+    *,
+    is_old: bool = False,
+) -> dict[str, str]:
+    """Return the groups that a tool cannot describe in a view, each with why.
+
+    Args:
+        view: What is described.
+        source: Tables at the instant asked about.
+        topics: Those that exist; None where that is not known.
+        is_old: The tool is of a release that prints no column GROUP.
+    """
+    found: dict[str, str] = {}
+    if is_old and view == View(CONSUMER, OFFSETS):
+        committed = set(source.committed["group_id"].to_pylist())
+        found |= dict.fromkeys({*source.groups["group_id"].to_pylist()} - committed, _NO_COMMITS)
+    if view == View(CONSUMER, OFFSETS) and topics is not None:
+        for each in source.assignments.select(["group_id", "topic"]).to_pylist():
+            if each["topic"] is not None and each["topic"] not in topics:
+                found[each["group_id"]] = (
+                    f"the tool fails as topic {each['topic']}, which a member owns, does not exist"
+                )
+    if view.family == CONSUMER:
+        for each in _unread_by_kafka(source):
+            found[each] = "the tool fails as it cannot read what a member was given"
+    for group in source.groups["group_id"].to_pylist():
+        if not group:
+            found[group] = EMPTY_ID
+        elif "\0" in group:
+            found[group] = NUL
+    return found
+
+
+def _unread_by_kafka(source: Source) -> list[str]:
+    members = source.members
+    refused = pc.or_(
+        pc.is_valid(members["assignment_fields_written"]), pc.is_valid(members["unread"])
+    )
+    groups: list[str] = members.filter(refused)["group_id"].to_pylist()
+    return groups
+
+
+def _with_numbers(rows: pa.Table, view: View, groups: pa.Table, lag: pa.Table) -> pa.Table:
+    """Return the rows of a view with the numbers that the table `lag` has.
+
+    Args:
+        rows: Of `describe`: whose a partition is, and what a client said of itself.
+        view: Offsets of consumer or of streams groups.
+        groups: The groups that the tool describes: `group_id`.
+        lag: The table `lag`.
+
+    Returns:
+        `current_offset`, `log_end_offset` and `lag` (`offset_lag`) from `lag`, everything else from
+        `rows`. What only `rows` has is left out, and what only `lag` has has nothing but these
+        numbers: a comparison finds either.
+    """
+    ours = lag.filter(pc.is_in(lag["group_id"], groups["group_id"].combine_chunks()))
+    numbers = _as_printed(ours, is_streams=view.family == STREAMS)
+    beside = [
+        name for name in rows.column_names if name in _KEY or name not in numbers.schema.names
+    ]
+    found = numbers.join(rows.select(beside), list(_KEY), join_type="left outer")
+    return found.select(rows.column_names)
+
+
+def _as_printed(lag: pa.Table, *, is_streams: bool) -> pa.Table:
+    """Return what Kafka's tool prints of these numbers, a row for each partition of a group.
+
+    It has no row for what is neither committed nor owned. Of what was never committed
+    kafka-consumer-groups prints no lag, kafka-streams-groups what the log holds.
+    """
+    is_there = pc.or_(pc.not_equal(lag["kind"], _NEVER_COMMITTED), pc.is_valid(lag["owners"]))
+    there = lag.filter(is_there)
+    number = there["lag"]
+    if not is_streams:
+        number = pc.if_else(pc.is_valid(there["committed_offset"]), number, None)
+    return pa.table(
+        {
+            "group": there["group_id"],
+            "topic": there["topic"],
+            "partition": there["partition"],
+            "current_offset": there["committed_offset"],
+            "log_end_offset": there["log_end_offset"],
+            "offset_lag" if is_streams else "lag": number,
+        }
+    )

@@ -6,12 +6,11 @@ from typing import Final
 
 from reports.page.model import Cell, Page
 from reports.page.sections import findings as found
-from reports.page.sections.cannot_tell import is_of_coverage, reasons
 from reports.page.sections.foot import foot_of
 from reports.page.sections.group_stories import groups_with_stories, stories_of
 from reports.page.sections.groups import counts_of, groups_grid
 from reports.page.sections.head import copies_of, coverage_of, facts_of
-from reports.page.sections.verdict import checked_of, verdict_of
+from reports.page.sections.verdict import checked_of, is_of_coverage, reasons, verdict_of
 from reports.page.subjects import subjects_of
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count

@@ -1,22 +1,61 @@
-"""A page as text, Markdown and JSON: for a chat, a ticket and a dashboard."""
+"""A page as text, Markdown and JSON: for a chat, a ticket and a dashboard.
+
+Text and Markdown are written from one outline: headings, sentences, lists and tables, in order.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from reports.columns import WIDTH, columns, paragraph, wrapped
-from reports.markup import MARKUP
-from reports.page.model import Grid, Page
-from reports.page.outline import Block, Command, Heading, Items, Sentence, outline_of
+from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
+from reports.row_formats import MARKUP
 
 SCHEMA_VERSION: Final = 1
 _MARKDOWN: Final = re.compile(rf"({MARKUP}|^[-+]|(?<=^\d)\.)")
 _LONGEST: Final = 36
+_literal = partial(_MARKDOWN.sub, r"\\\1")
+"""Text that Markdown takes as it is."""
+
+_MARKS = {"critical": "!!", "warning": "!"}
+"""What stands for a severity where there is no colour."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A line above what follows; level 1 is the page's."""
+
+    text: str
+    level: int
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Command:
+    """What can be typed."""
+
+    text: str
+
+
+_Block = Heading | Sentence | Items | Command | Grid
 
 
 def text_of(page: Page) -> str:
@@ -35,12 +74,12 @@ def json_of(page: Page) -> str:
     return json.dumps(said, indent=1, ensure_ascii=False)
 
 
-def _joined(page: Page, form: Callable[[Block], str]) -> str:
-    parts = (form(each) for each in outline_of(page))
+def _joined(page: Page, form: Callable[[_Block], str]) -> str:
+    parts = (form(each) for each in _outline_of(page))
     return "\n\n".join(each for each in parts if each)
 
 
-def _as_text(block: Block) -> str:
+def _as_text(block: _Block) -> str:
     match block:
         case Heading(text=text, level=level):
             line = text.upper() if level == 2 else text
@@ -81,7 +120,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def _as_markdown(block: Block) -> str:
+def _as_markdown(block: _Block) -> str:
     match block:
         case Heading(text=text, level=level):
             return f"{'#' * level} {_literal(text)}"
@@ -111,10 +150,6 @@ def _line(texts: Any) -> str:  # noqa: ANN401 - any sequence of texts
     return f"| {' | '.join(map(_literal, texts))} |"
 
 
-_literal = partial(_MARKDOWN.sub, r"\\\1")
-"""Text that Markdown takes as it is."""
-
-
 def _plain(value: Any) -> Any:  # noqa: ANN401 - of any type
     """Return a value without drawings and without what is empty."""
     if isinstance(value, dict):
@@ -126,3 +161,99 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - of any type
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return sorted(value) if isinstance(value, frozenset) else value
+
+
+def _outline_of(page: Page) -> Iterator[_Block]:
+    """Yield what a page says, in the order in which it says it."""
+    yield Heading(page.title, 1)
+    yield Items(_facts(page.facts))
+    yield Items(tuple(each.text for each in page.copies))
+    yield Sentence(f"Coverage: {page.coverage.word} ({page.coverage.says})")
+    yield Heading("Verdict", 2)
+    yield Sentence(", ".join(each.text for each in page.counts))
+    yield Items(tuple(map(_marked, page.verdict)))
+    yield Sentence(page.checked)
+    yield Heading("Findings", 2)
+    for each in page.rules:
+        yield from _rule(each)
+    if page.gone:
+        yield Heading("Gone since the earlier audit", 3)
+        yield Items(tuple(each.text for each in page.gone))
+    yield Heading("What this dump cannot tell", 2)
+    yield Items(tuple(f"{each.text}. {each.advice}".rstrip() for each in page.cannot_tell))
+    for each in page.cannot_tell_rules:
+        yield from _rule(each)
+    yield Heading("Groups", 2)
+    yield Items(_facts(page.group_counts))
+    yield _undrawn(page.groups)
+    for subject in page.subjects:
+        yield from _subject(subject)
+    if page.stories:
+        yield Heading("Group by group", 2)
+    for story in page.stories:
+        yield from _story(story)
+    yield from _foot(page)
+
+
+def _undrawn(grid: Grid) -> Grid:
+    """Return a table without the columns that are drawn."""
+    drawn = {n for row in grid.rows for n, each in enumerate(row) if each.svg}
+    kept = [n for n, _ in enumerate(grid.heads) if n not in drawn]
+    return replace(
+        grid,
+        heads=tuple(grid.heads[n] for n in kept),
+        rows=tuple(tuple(row[n] for n in kept) for row in grid.rows),
+        numbers=frozenset(place for place, n in enumerate(kept) if n in grid.numbers),
+    )
+
+
+def _facts(facts: Iterable[Fact]) -> tuple[str, ...]:
+    return tuple(f"{each.name}: {each.value.text}" for each in facts)
+
+
+def _marked(clause: Clause) -> str:
+    return f"{_MARKS.get(clause.severity, '')} {clause.text}".strip()
+
+
+def _rule(rule: Rule) -> Iterator[_Block]:
+    yield Heading(f"{rule.question} ({rule.severity}, {rule.count:,})", 3)
+    if rule.why:
+        yield Sentence(rule.why)
+    yield Items(tuple(map(_finding, rule.shown)))
+    commands = dict.fromkeys(each.suggestion for each in rule.shown if each.suggestion)
+    for each in list(commands)[:3]:
+        yield Command(each)
+    if rule.more:
+        yield Sentence(f"{rule.more:,} more in findings.jsonl")
+
+
+def _finding(finding: Finding) -> str:
+    since = f" (since {finding.since})" if finding.since else ""
+    change = f"[{finding.change}] " if finding.change else ""
+    return f"{change}{finding.message}{since}"
+
+
+def _subject(subject: Subject) -> Iterator[_Block]:
+    yield Heading(subject.title, 2)
+    yield Sentence(subject.question)
+    for note in subject.notes:
+        yield Sentence(note)
+    yield Items(tuple(f"{each.title}: {each.says}" for each in subject.figures))
+    yield from subject.grids
+
+
+def _story(story: Story) -> Iterator[_Block]:
+    yield Heading(story.group.text, 3)
+    yield Items(_facts(story.facts))
+    yield Items(tuple(map(_marked, story.findings)))
+    yield from story.grids
+
+
+def _foot(page: Page) -> Iterator[_Block]:
+    yield Heading("How it was made", 2)
+    yield Sentence(f"Ended with exit code {page.foot.exit_code}: {page.foot.exit_reason}.")
+    yield Command(page.foot.command)
+    yield Items(_facts(page.foot.sources))
+    if page.foot.suppressions:
+        yield page.foot.suppressions
+    yield page.foot.rules

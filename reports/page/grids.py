@@ -9,10 +9,17 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from reports.page.anchors import group_anchor
 from reports.page.doubts import HEAD, doubts
 from reports.page.model import Cell, Grid
-from reports.page.texts import ABSENT, cell_text, harmless, moment, name_cut, names_cut
+from reports.page.texts import (
+    ABSENT,
+    cell_text,
+    group_anchor,
+    harmless,
+    moment,
+    name_cut,
+    names_cut,
+)
 
 NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
 _LONGEST_TEXT: Final = 160

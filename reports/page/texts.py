@@ -1,27 +1,23 @@
-"""Texts of a dump as a page may show them: ids, metadata, client ids and hosts are hostile."""
+"""Texts of a dump as a page may show them: ids, metadata, client ids and hosts are hostile.
+
+Ids of parts of the page are made of them, and stay the same from audit to audit.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
 
-from reports.layout.shortened import shortened
+from reports.layout.cells import shortened
 from reports.quantities import duration, size_of
 
 ABSENT: Final = "-"
 LONGEST_NAME: Final = 48
 LONGEST_SENTENCE: Final = 600
-_HOW: Final[Mapping[str, Callable[[Any], str]]] = {
-    "number": lambda value: f"{value:,}",
-    "decimal": lambda value: f"{value:,.2f}".rstrip("0").rstrip("."),
-    "share": lambda value: f"{value:.1%}",
-    "bytes": size_of,
-    "duration": lambda value: str(duration(value)),
-    "word": lambda value: harmless(str(value).replace("_", " ")),
-}
 
 
 def harmless(text: str) -> str:
@@ -34,6 +30,16 @@ def harmless(text: str) -> str:
 def _escaped(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_HOW: Final[Mapping[str, Callable[[Any], str]]] = {
+    "number": lambda value: f"{value:,}",
+    "decimal": lambda value: f"{value:,.2f}".rstrip("0").rstrip("."),
+    "share": lambda value: f"{value:.1%}",
+    "bytes": size_of,
+    "duration": lambda value: str(duration(value)),
+    "word": lambda value: harmless(str(value).replace("_", " ")),
+}
 
 
 def names_cut(names: list[str], width: int = LONGEST_NAME) -> list[str]:
@@ -76,3 +82,14 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, list):
         return harmless(", ".join(map(str, value)))
     return harmless(str(value))
+
+
+def group_anchor(group: str) -> str:
+    """Return the id of the story of a group."""
+    digest = hashlib.sha256(group.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"group-{digest[:12]}"
+
+
+def rule_anchor(rule: str) -> str:
+    """Return the id of the findings of a rule."""
+    return f"rule-{rule}"

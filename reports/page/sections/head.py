@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from reports.missing_records import missing_records
 from reports.page.grids import name_cell
 from reports.page.model import Cell, Coverage, Fact
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count, size_of
+from reports.run_summary import missing_records
 
 COVERAGE: Final = "coverage"
 _MOST_COPIES: Final = 40

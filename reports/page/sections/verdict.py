@@ -1,17 +1,45 @@
-"""The verdict: one sentence of clauses, the worst first, each leading to its findings."""
+"""The verdict: one sentence of clauses, the worst first, each leading to its findings.
+
+What a dump cannot tell is one of them, in words, with what to copy next time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from reports.page.model import Clause, Rule
-from reports.page.sections.cannot_tell import is_of_coverage
+from reports.page.model import Clause, Reason, Rule
+from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
+from reports.run_summary import missing_records
 from schemas.finding_rules import INFO
 
 MOST: Final = 8
+
+_SETTINGS: Final = "Give the brokers' settings with --broker-config server.properties."
+_ENDS: Final = (
+    "Copy the data topics' log directories too, or give --end-offsets from kafka-get-offsets."
+)
+_EVERY: Final = (
+    "Copy every partition of the internal topics, from every broker, with its checkpoint files."
+)
+_SOONER: Final = "Copy sooner: what compaction took before the copy is gone."
+_FILES: Final = "Copy these files again from the broker, or from another replica."
+_ADVICE: Final = {
+    "assignment_not_told": _EVERY,
+    "bytes_damaged": _FILES,
+    "expiry_not_told": _SETTINGS,
+    "group_not_whole": _EVERY,
+    "history_not_told": _SOONER,
+    "lag_not_told": _ENDS,
+    "partitions_absent": _EVERY,
+    "records_missing": _FILES,
+    "removal_not_judged": _SETTINGS,
+    "share_state_not_told": "Copy every partition of __share_group_state.",
+}
+"""What to do next time, by rule."""
+_ALSO: Final = ("assignment_not_told", "history_not_told", "lag_not_told")
 
 
 def verdict_of(rules: Iterable[Rule]) -> tuple[Clause, ...]:
@@ -47,3 +75,28 @@ def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
         *([f"Without a warning, but not fully told: {', '.join(open_)}."] if open_ else []),
     ]
     return " ".join(parts)
+
+
+def is_of_coverage(rule: str, subject: str) -> bool:
+    """Return whether what a rule finds is that something cannot be told."""
+    return subject == "coverage" or rule in _ALSO
+
+
+def reasons(read: WorkspaceTables, rules: tuple[Rule, ...]) -> Iterator[Reason]:
+    """Yield what cannot be told.
+
+    Args:
+        read: The manifest, and the summary: `could_not_be_asked`.
+        rules: Those that found it.
+    """
+    for name, why in read.summary.get("could_not_be_asked", {}).items():
+        yield Reason(f"{name} could not be asked: {harmless(why)}")
+    named = {each.name for each in rules}
+    if not named & {"records_missing", "partitions_absent", "bytes_damaged"}:
+        for sentence in missing_records(read.manifest):
+            yield Reason(harmless(sentence), _EVERY)
+    for each in rules:
+        found = each.shown[0].message if each.count == 1 else each.headline
+        yield Reason(found, _ADVICE.get(each.name, ""), f"#{each.anchor}")
+    for question in read.manifest.get("unanswerable", ()):
+        yield Reason(harmless(str(question)))

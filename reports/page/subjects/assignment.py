@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.charts.spread_of_partitions import spread_of_partitions
+from reports.charts.members import spread_of_partitions
 from reports.page.chart_rows import dicts, figure, labels
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Subject

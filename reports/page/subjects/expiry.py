@@ -7,8 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.charts.expiry_calendar import expiry_calendar
-from reports.charts.retention_matrix import retention_matrix
+from reports.charts.expiring_offsets import expiry_calendar, retention_matrix
 from reports.page import doubts
 from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.grids import Shown, grid_of

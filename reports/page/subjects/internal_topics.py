@@ -6,8 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from reports.charts.largest_lags import largest_lags
-from reports.charts.log_bytes import log_bytes
+from reports.charts.partitions import largest_lags, log_bytes
 from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject

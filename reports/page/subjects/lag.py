@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.charts.largest_lags import largest_lags
+from reports.charts.partitions import largest_lags
 from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject

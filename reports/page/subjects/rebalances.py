@@ -7,8 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.charts.members_over_time import members_over_time
-from reports.charts.rebalances_over_time import rebalances_over_time
+from reports.charts.members import members_over_time, rebalances_over_time
 from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.doubts import doubt_said
 from reports.page.grids import Shown, grid_of

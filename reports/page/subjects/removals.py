@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from reports.charts.removals_timeline import removals_timeline
+from reports.charts.expiring_offsets import removals_timeline
 from reports.page.chart_rows import at, dicts, figure
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Subject

@@ -7,8 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from reports.charts.delivery_counts import delivery_counts
-from reports.charts.share_window import share_window
+from reports.charts.share_records import delivery_counts, share_window
 from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.doubts import doubt_said
 from reports.page.grids import Shown, grid_of

@@ -12,8 +12,8 @@ import pytest
 from analytics.questions.expiration import question as expiration
 from analytics.questions.expiration.fates import fates, notes
 from analytics.questions.expiration.tables import FATES, NOTES
-from reports.expiration import answer as shown
-from reports.expiration.answer import summed_up
+from reports.answers import expiration as shown
+from reports.answers.expiration import summed_up
 from reports.layout.output_format import OutputFormat
 from schemas import table
 from tests.conftest import Groupscope

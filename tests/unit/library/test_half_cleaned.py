@@ -18,7 +18,7 @@ from analytics import open_dump
 from analytics.library.dump import Dump
 from analytics.library.state import State
 from analytics.replay.dump.times import first_time, last_time
-from reports.decode_summary import render
+from reports.run_summary import decode_summary
 from schemas import tables
 from tests.support.half_cleaned import HalfCleaned, half_cleaned
 
@@ -124,8 +124,8 @@ def test_records_are_accounted_for_apart(at_end: Replayed, dumps: HalfCleaned) -
     assert accounts(apart, dumps.ends) == accounts(never, dumps.ends)
     assert len(apart["reconciliation"]) == len(dumps.ends) == 5
     said = "of 5 partitions as they were before a cleaner's swap files: before_swaps/"
-    assert said in render(swapped, "text")
-    assert "swap" not in render(never, "text")
+    assert said in decode_summary(swapped, "text")
+    assert "swap" not in decode_summary(never, "text")
 
 
 @pytest.mark.parametrize(

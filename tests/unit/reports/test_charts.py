@@ -9,19 +9,12 @@ from importlib.resources import files
 import pytest
 
 from reports.charts import look
-from reports.charts.committed_offsets import committed_offsets
-from reports.charts.delivery_counts import delivery_counts
-from reports.charts.expiry_calendar import expiry_calendar
-from reports.charts.largest_lags import largest_lags
-from reports.charts.log_bytes import log_bytes
-from reports.charts.members_over_time import members_over_time
-from reports.charts.ownership import ownership
-from reports.charts.rebalances_over_time import rebalances_over_time
-from reports.charts.removals_timeline import removals_timeline
-from reports.charts.retention_matrix import retention_matrix
-from reports.charts.share_window import share_window
+from reports.charts.expiring_offsets import expiry_calendar, removals_timeline, retention_matrix
+from reports.charts.group_story import committed_offsets, ownership
+from reports.charts.members import members_over_time, rebalances_over_time, spread_of_partitions
+from reports.charts.partitions import largest_lags, log_bytes
+from reports.charts.share_records import delivery_counts, share_window
 from reports.charts.sparkline import sparkline
-from reports.charts.spread_of_partitions import spread_of_partitions
 from reports.page.chart_rows import labels
 
 NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")

@@ -12,6 +12,7 @@ import pytest
 from analytics.questions.describe.description import without_incomplete
 from analytics.questions.share.backlog import with_share_lag
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from reports.describe.answer import rows_of, shown_columns
 from reports.describe.assigned import partitions_text, tasks_text
 from reports.describe.columns import (
     CONSUMER,
@@ -27,7 +28,6 @@ from reports.describe.columns import (
     columns_of,
 )
 from reports.describe.source import Source
-from reports.describe.views import rows_of, shown_columns
 
 TEXT, INT, LONG = pa.string(), pa.int32(), pa.int64()
 GROUPS = {

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reports.balance.rows import BALANCE_HEADS, balance_section
-from reports.expiration.rows import offset_section
-from reports.rebalances.rows import CHURN_HEADS, PEOPLES_HEADS, section, with_causes
+from reports.answers.balance import BALANCE_HEADS, balance_section
+from reports.answers.expiration_rows import offset_section
+from reports.answers.rebalances import CHURN_HEADS, PEOPLES_HEADS, section, with_causes
 from reports.row_formats import render
 from schemas import table
 

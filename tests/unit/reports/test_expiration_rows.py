@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from reports.expiration.rows import group_section, offset_section, what_if_section
+from reports.answers.expiration_rows import group_section, offset_section, what_if_section
 from reports.row_formats import render
 from schemas import table
 

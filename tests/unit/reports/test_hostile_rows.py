@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from reports.layout.paragraphs import paragraphs
+from reports.answers.usage import placement_text
 from reports.layout.section import Section
+from reports.layout.sentences import paragraphs
 from reports.row_formats import render
-from reports.usage.load import placement_text
 from tests.unit.reports.page.test_hostile_names import CORPUS
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")

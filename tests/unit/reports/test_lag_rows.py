@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.contracts import arrow_schema
-from reports.lag.rows import lag_section, moves_section
+from reports.answers.lag import lag_section, moves_section
 from reports.row_formats import render
 from schemas import table
 

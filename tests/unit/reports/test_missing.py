@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reports.layout.nothing import nothing
-from reports.missing_records import missing_records
+from reports.layout.sentences import nothing
+from reports.run_summary import missing_records
 
 NONE = "No group has members."
 

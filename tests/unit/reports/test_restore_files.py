@@ -9,9 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from reports.restore.commands import STREAMS_TOOL, Reset, commands_text
-from reports.restore.file_names import file_names
-from reports.restore.files import offsets_text, refused_text
+from reports.answers.restore import (
+    STREAMS_TOOL,
+    Reset,
+    commands_text,
+    file_names,
+    offsets_text,
+    refused_text,
+)
 
 HOSTILE = (
     *("", ".", "..", "-rf", "/etc/passwd", "a/b", "a b", "a'b\"c", "$(touch x)", "`id`", "a\nb"),

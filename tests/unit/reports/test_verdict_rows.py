@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from reports.timeline.verdicts import HEADS, merged, verdict_section
+from reports.answers.timeline import VERDICT_HEADS, merged, verdict_section
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def row(partition: int | None, minutes: int = 0, **more: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(HEADS)
+    empty = dict.fromkeys(VERDICT_HEADS)
     return empty | {
         "group_id": "billing",
         "topic": "orders",

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.worst_rows import MOST, SHOWN, summed_up, worst_rows
+from reports.layout.section import MOST, SHOWN, summed_up, worst_rows
 
 ORDER = [("rate", "descending")]
 MANY = pa.table({"rate": [None, *range(MOST)]})

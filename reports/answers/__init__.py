@@ -1,0 +1,1 @@
+"""What a question found, as a person or a program is shown it: one module a question."""

@@ -1,0 +1,221 @@
+"""The answer of `balance`: the worst groups first, and what the verdicts mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import raw_section, summed_up, worst_rows
+from reports.layout.sentences import nothing
+from reports.row_formats import Section, Text, render, rendered
+
+_SCORE: Final = (
+    "score: 100 where no partition has to move for an even spread and none lacks an owner; 0 "
+    "where one member has all, or nobody any"
+)
+
+BALANCE_HEADS = {
+    "group_id": "GROUP",
+    "group_type": "TYPE",
+    "epoch": "EPOCH",
+    "protocol": "ASSIGNOR",
+    "member_count": "#MEMBERS",
+    "partition_count": "#PARTITIONS",
+    "min_partitions": "MIN",
+    "max_partitions": "MAX",
+    "mean_partitions": "MEAN",
+    "stddev_partitions": "STDDEV",
+    "score": "SCORE",
+    "idle_members": "IDLE",
+    "unassigned_partitions": "UNASSIGNED",
+    "shared_partitions": "SHARED",
+    "moved_partitions": "MOVED",
+    "forced": "FORCED",
+    "verdict": "VERDICT",
+    "cause": "CAUSE",
+}
+_SPARE = (
+    "stddev_partitions",
+    "shared_partitions",
+    "mean_partitions",
+    "group_type",
+    "forced",
+    "to_timestamp",
+    "moved_partitions",
+    "partition_count",
+    "protocol",
+    "idle_members",
+    "unassigned_partitions",
+)
+"""What text leaves out first where there is no room."""
+_TIMES = {"from_timestamp": "FROM", "to_timestamp": "TO"}
+_ALTERNATIVE_HEADS = {
+    "group_id": "GROUP",
+    "epoch": "EPOCH",
+    "assignor": "ASSIGNOR",
+    "min_partitions": "MIN",
+    "max_partitions": "MAX",
+    "score": "SCORE",
+    "idle_members": "IDLE",
+    "moved_partitions": "MOVED",
+    "is_current": "IN-USE",
+    "remark": "REMARK",
+}
+_PROBLEM = "is_problem"
+_PROBLEMS = ("doubled", "cannot_tell", "unread", "avoidable")
+"""Verdicts on which somebody may want to act."""
+_BOUND_COLUMNS = ("partition_count", "unassigned_partitions")
+_SEEN = "seen"
+_DECIMALS = 2
+
+
+def balance_text(
+    tables: Mapping[str, pa.Table],
+    output_format: OutputFormat,
+    metadata: Mapping[str, Any],
+    *,
+    with_times: bool,
+) -> Text:
+    """Return the answer as text.
+
+    Args:
+        tables: `assignment_balance` and `assignment_alternatives`.
+        output_format: The format.
+        metadata: What JSON has beside the tables.
+        with_times: Rows are of epochs: show when they began and ended.
+    """
+    balance, alternatives = tables["assignment_balance"], tables["assignment_alternatives"]
+    if output_format.is_for_programs:
+        section = balance_section(balance, for_people=False, with_times=with_times)
+        return rendered(
+            [section, raw_section(alternatives, "alternatives")], output_format, metadata
+        )
+    if not balance.num_rows:
+        return nothing("No group has members.", metadata)
+    meanings: Mapping[str, str] = metadata["verdicts"]
+    worst, tried = _worst(balance, alternatives, list(meanings), output_format)
+    sections = [balance_section(worst, for_people=True, with_times=with_times)]
+    if tried.num_rows:
+        sections.append(_alternatives_section(tried))
+    verdicts = set(balance["verdict"].to_pylist())
+    notes = [
+        *_left_out(worst, balance),
+        *(
+            f"{word.replace('_', ' ')}: {text}"
+            for word, text in meanings.items()
+            if word in verdicts
+        ),
+        _SCORE,
+    ]
+    return "\n\n".join([render(sections, output_format, metadata), "\n".join(notes)])
+
+
+def _worst(
+    balance: pa.Table, alternatives: pa.Table, verdicts: list[str], output_format: OutputFormat
+) -> tuple[pa.Table, pa.Table]:
+    """Return the worst of too many rows, and what other assignors would make of these groups."""
+    rank = pc.index_in(balance["verdict"], pa.array(verdicts))
+    order = [("rank", "ascending"), ("score", "ascending"), ("group_id", "ascending")]
+    worst = worst_rows(balance.append_column("rank", rank), order, output_format)
+    if worst.num_rows == balance.num_rows:
+        return balance, alternatives
+    of_them = pc.is_in(alternatives["group_id"], pc.unique(worst["group_id"]))
+    return worst.drop_columns("rank"), alternatives.filter(of_them)
+
+
+def _left_out(worst: pa.Table, balance: pa.Table) -> list[str]:
+    """Return how many rows there are and of which verdicts, where not all are shown."""
+    lines = summed_up({"rows": (worst.num_rows, balance.num_rows)})
+    if lines:
+        counts = pc.value_counts(balance["verdict"]).to_pylist()
+        parts = (f"{each['counts']:,} {each['values'].replace('_', ' ')}" for each in counts)
+        lines.append(f"verdicts: {', '.join(parts)}")
+    return lines
+
+
+def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) -> Section:
+    """Return the rows of `assignment_balance`.
+
+    Args:
+        balance: The table.
+        for_people: Numbers are rounded, and what is a bound has its sign.
+        with_times: Show from when to when.
+    """
+    heads = {**BALANCE_HEADS}
+    if with_times:
+        first = list(heads.items())
+        heads = dict([*first[:3], *_TIMES.items(), *first[3:]])
+    rows = [_shown(row) if for_people else row for row in readable(balance)]
+    also = [name for name in balance.column_names if name not in heads]
+    table = table_of(rows, balance.column_names).append_column(
+        _PROBLEM, pc.is_in(balance["verdict"], pa.array(_PROBLEMS))
+    )
+    return Section(table, heads, also, name="balance", problem=_PROBLEM, spare=_SPARE)
+
+
+def _alternatives_section(alternatives: pa.Table) -> Section:
+    """Return the rows of `assignment_alternatives` for people."""
+    rows = [{**row, "score": _rounded(row["score"])} for row in readable(alternatives)]
+    table = table_of(rows, alternatives.column_names)
+    heads = {**_ALTERNATIVE_HEADS}
+    if not any(row["remark"] for row in rows):
+        del heads["remark"]
+    return Section(table, heads, name="alternatives", key="alternatives")
+
+
+def readable(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return rows with their times as ISO 8601, UTC, milliseconds."""
+    times = [field.name for field in rows.schema if pa.types.is_timestamp(field.type)]
+    found: list[dict[str, Any]] = rows.to_pylist()
+    for row in found:
+        for name in times:
+            row[name] = _iso(row[name])
+    return found
+
+
+def table_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
+    """Return rows as a table; a column of nothing but nulls is one of texts."""
+    listed = list(rows)
+    columns = {name: pa.array([row[name] for row in listed]) for name in names}
+    return pa.table(
+        {
+            name: column.cast(pa.string()) if pa.types.is_null(column.type) else column
+            for name, column in columns.items()
+        }
+    )
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as people read it: all texts."""
+    shown = dict(row)
+    if row["verdict"] is not None:
+        shown["verdict"] = row["verdict"].replace("_", " ")
+    for name in ("mean_partitions", "stddev_partitions", "score"):
+        shown[name] = _rounded(row[name])
+    if row["member_with_most"] is not None:
+        shown["cause"] = "; ".join([_extremes(row), *([row["cause"]] if row["cause"] else [])])
+    for name in _BOUND_COLUMNS:
+        if row[name] is not None:
+            sign = ">= " if row["counted_by"] == _SEEN else ""
+            shown[name] = f"{sign}{row[name]}"
+    return shown
+
+
+def _extremes(row: Mapping[str, Any]) -> str:
+    most, fewest = row["max_partitions"], row["min_partitions"]
+    return f"{row['member_with_most']} has {most}, {row['member_with_fewest']} {fewest}"
+
+
+def _rounded(number: float | None) -> str | None:
+    return None if number is None else f"{number:.{_DECIMALS}f}"
+
+
+def _iso(when: Any) -> str | None:  # noqa: ANN401 - a datetime
+    if when is None:
+        return None
+    text: str = when.replace(tzinfo=None).isoformat(timespec="milliseconds")
+    return text + "Z"

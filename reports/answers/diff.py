@@ -1,0 +1,230 @@
+"""The differences of two states: one section for groups, offsets, members, share partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.printed_times import times
+from reports.quantities import count
+from reports.row_formats import Section, Text, render, rendered
+
+CANNOT_TELL = "cannot tell"
+NO_DIFFERENCE = "no difference"
+_BOTH = ("from", "to")
+_ELECTION = {"cause": "CAUSE", "copy": "ONLY-ON", "elected_at": "ELECTED-AT"}
+"""What an election took, the copy that alone has it, and when the election was."""
+_BOUND = "elected_after"
+"""Where the time of the election is only bounded, the instant before which it was not."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one section is about.
+
+    Attributes:
+        name: As rows for programs say it.
+        title: As people read it.
+        heads: Columns that text shows, by name.
+        also: Columns that formats for programs have besides.
+        spare: Columns that text leaves out where it would become too wide.
+    """
+
+    name: str
+    title: str
+    heads: Mapping[str, str]
+    also: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """What `--table` calls it."""
+        return f"{self.name}s"
+
+    @property
+    def contract(self) -> str:
+        """The name of its table (`schemas/tables/`)."""
+        return f"changed_{self.table}"
+
+
+def _both(*names: str) -> tuple[str, ...]:
+    return tuple(f"{side}_{name}" for name in names for side in _BOTH)
+
+
+OFFSETS = Kind(
+    "offset",
+    "committed offsets",
+    {
+        "group_id": "GROUP",
+        "topic": "TOPIC",
+        "partition": "PARTITION",
+        "change": "CHANGE",
+        "from_committed_offset": "FROM-OFFSET",
+        "to_committed_offset": "TO-OFFSET",
+        "difference": "DIFFERENCE",
+        "from_committed_leader_epoch": "FROM-LEADER-EPOCH",
+        "to_committed_leader_epoch": "TO-LEADER-EPOCH",
+        **_ELECTION,
+        "reason": "REASON",
+    },
+    (*_both("commit_timestamp", "coordinator_partition", "record_offset"), "note", _BOUND),
+    _both("committed_leader_epoch"),
+)
+GROUPS = Kind(
+    "group",
+    "groups",
+    {
+        "group_id": "GROUP",
+        "change": "CHANGE",
+        "from_group_type": "FROM-TYPE",
+        "to_group_type": "TO-TYPE",
+        "from_state": "FROM-STATE",
+        "to_state": "TO-STATE",
+        "from_epoch": "FROM-EPOCH",
+        "to_epoch": "TO-EPOCH",
+        "from_member_count": "FROM-#MEMBERS",
+        "to_member_count": "TO-#MEMBERS",
+        **_ELECTION,
+        "reason": "REASON",
+    },
+    (
+        *_both("protocol_type", "assignment_epoch", "protocol"),
+        *_both("coordinator_partition", "record_offset"),
+        _BOUND,
+    ),
+    _both("epoch", "member_count"),
+)
+SHARE_PARTITIONS = Kind(
+    "share_partition",
+    "share partitions",
+    {
+        "group_id": "GROUP",
+        "topic": "TOPIC",
+        "partition": "PARTITION",
+        "change": "CHANGE",
+        "from_start_offset": "FROM-START-OFFSET",
+        "to_start_offset": "TO-START-OFFSET",
+        "difference": "DIFFERENCE",
+        "from_state_epoch": "FROM-STATE-EPOCH",
+        "to_state_epoch": "TO-STATE-EPOCH",
+        **_ELECTION,
+        "reason": "REASON",
+    },
+    (
+        "topic_id",
+        *_both("phase", "available_count", "acknowledged_count", "archiving_count"),
+        *_both("archived_count", "max_delivery_count", "delivery_complete_count"),
+        *_both("coordinator_partition", "record_offset"),
+        _BOUND,
+    ),
+    _both("state_epoch"),
+)
+MEMBERS = Kind(
+    "member",
+    "members",
+    {
+        "group_id": "GROUP",
+        "change": "CHANGE",
+        "member_id": "CONSUMER-ID",
+        "previous_member_id": "PREVIOUS-CONSUMER-ID",
+        "group_instance_id": "GROUP-INSTANCE-ID",
+        "client_id": "CLIENT-ID",
+        "client_host": "HOST",
+        "reason": "REASON",
+    },
+    spare=("group_instance_id", "client_id", "client_host"),
+)
+KINDS = (OFFSETS, GROUPS, SHARE_PARTITIONS, MEMBERS)
+TABLES = tuple(kind.table for kind in KINDS)
+"""What `--table` calls them."""
+_LOSSES = ("went back", "vanished")
+"""Changes that come first: something is gone that was there."""
+
+
+def render_difference(
+    tables: Mapping[str, pa.Table], output_format: str, metadata: Mapping[str, Any]
+) -> Text:
+    """Return the differences in one of the formats.
+
+    Args:
+        tables: Of the question, by name.
+        output_format: ``text``, ``json``, ``csv`` or ``markdown``.
+        metadata: What the JSON object has beside `counts` and `rows`.
+    """
+    counts = {kind.name: _counts(tables[kind.contract]) for kind in KINDS}
+    sections = [
+        replace(
+            _section(kind, tables[kind.contract]),
+            title=f"{kind.title}: {in_words(counts[kind.name])}",
+        )
+        for kind in KINDS
+    ]
+    if output_format in ("json", "csv"):
+        return rendered(sections, output_format, {**metadata, "counts": counts})
+    there = [_for_people(each) for each in sections if each.rows.num_rows]
+    return render(there, output_format, metadata) or NO_DIFFERENCE
+
+
+def _counts(rows: pa.Table) -> dict[str, int]:
+    """Return how many rows say which change."""
+    counted = pc.value_counts(rows["change"].combine_chunks()).to_pylist()
+    return {str(each["values"]): int(each["counts"]) for each in counted}
+
+
+def in_words(changes: Mapping[str, int]) -> str:
+    """Return how many rows say which change: "9 went back, 1 vanished"."""
+    return ", ".join(f"{count(number, change, change)}" for change, number in changes.items())
+
+
+def _section(kind: Kind, rows: pa.Table) -> Section:
+    rows = _losses_first(_with_times_as_text(rows))
+    named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
+    problems = pa.array([*_LOSSES, CANNOT_TELL])
+    return Section(
+        rows.append_column("kind", named).append_column(
+            "is_problem", pc.is_in(rows["change"], problems)
+        ),
+        kind.heads,
+        ("kind", *kind.also),
+        name=kind.table,
+        problem="is_problem",
+        spare=kind.spare,
+    )
+
+
+def _losses_first(rows: pa.Table) -> pa.Table:
+    """Put first what is gone, then what cannot be told; the order stays as it is within these."""
+    is_lost = pc.is_in(rows["change"], pa.array(_LOSSES))
+    is_unsure = pc.equal(rows["change"], CANNOT_TELL)
+    rest = pc.invert(pc.or_(is_lost, is_unsure))
+    return pa.concat_tables([rows.filter(each) for each in (is_lost, is_unsure, rest)])
+
+
+def _with_times_as_text(rows: pa.Table) -> pa.Table:
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            rows = rows.set_column(place, field.name, times(rows[field.name]))
+    return rows
+
+
+def _for_people(section: Section) -> Section:
+    """Say a note beside the reason, and leave out columns in which no row has anything."""
+    rows = section.rows
+    if _BOUND in rows.column_names:
+        bound = pc.binary_join_element_wise("<=", rows["elected_at"], " ")
+        text = pc.if_else(pc.is_valid(rows[_BOUND]), bound, rows["elected_at"])
+        rows = rows.set_column(rows.column_names.index("elected_at"), "elected_at", text)
+    if "note" in rows.column_names:
+        reason, note = rows["reason"], rows["note"]
+        both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
+        rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
+    heads = {
+        name: head
+        for name, head in section.heads.items()
+        if rows[name].null_count < section.rows.num_rows
+    }
+    return replace(section, rows=rows, heads=heads)

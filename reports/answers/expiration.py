@@ -1,0 +1,215 @@
+"""The answer of `expiration`: all rows for programs; for people the worst, and sums of the rest.
+
+Beside them, as they are shown: endings of groups, and versions of requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.answers.expiration_rows import (
+    group_section,
+    offset_section,
+    removal_section,
+    what_if_section,
+    worst_offsets,
+)
+from reports.describe.consumer_groups import offset_rows
+from reports.describe.source import Source, only_groups
+from reports.durations import durations
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import MOST, SHOWN, Section, companion_section, raw_section
+from reports.layout.sentences import nothing, paragraphs
+from reports.quantities import count
+from reports.row_formats import Text, render, rendered
+
+_ENDINGS: Final = {
+    "group_id": "GROUP",
+    "offsets": "EXPIRED",
+    "removed_at": "LAST-REMOVED-AT",
+    "tombstone_at": "TOMBSTONE-AT",
+    "verdict": "VERDICT",
+    "named_by": "NAMED-BY",
+    "reason": "REASON",
+}
+_REQUESTS: Final = {
+    "group_id": "GROUP",
+    "request": "REQUEST",
+    "stores": "STORES",
+    "offsets": "OFFSETS",
+    "may_be": "MAY-BE",
+    "first_expires_at": "FIRST-EXPIRES-AT",
+    "last_expires_at": "LAST-EXPIRES-AT",
+    "longest": "RETENTION",
+    "about": "EXPIRE-TIME",
+}
+_ENDED: Final = "Groups whose offsets have all expired"
+_PROBLEM: Final = "still_there"
+
+
+def most_offsets(output_format: OutputFormat) -> int | None:
+    """Return how many rows of offsets the text needs, the worst first; None is all of them."""
+    is_short = is_up_to_us(output_format) and output_format.sort is None
+    return MOST if is_short else None
+
+
+def shows_requests(output_format: OutputFormat) -> bool:
+    """Return whether the text has the table `commit_requests`."""
+    if output_format.table:
+        return output_format.table == "requests"
+    return output_format.is_for_programs
+
+
+def is_up_to_us(wanted: OutputFormat) -> bool:
+    """Return whether people are shown the worst rows: nobody asked for a table, or for rows."""
+    return not (wanted.is_for_programs or wanted.table or wanted.top is not None)
+
+
+def offset_count(fates: pa.Table) -> int:
+    """Return how many offsets there are.
+
+    Args:
+        fates: `status`, and how many `offsets` of a group have it.
+    """
+    return pc.sum(fates["offsets"]).as_py() or 0
+
+
+def expiration_text(
+    tables: Mapping[str, pa.Table],
+    figures: Mapping[str, pa.Table],
+    source: Source,
+    output_format: OutputFormat,
+    metadata: Mapping[str, Any],
+) -> Text:
+    """Return the answer as text.
+
+    Args:
+        tables: Of the question, by name.
+        figures: `fates` and `notes` of all offsets, where only the worst have rows.
+        source: What kafka-consumer-groups describes the same offsets with.
+        output_format: The format.
+        metadata: What JSON has beside the tables.
+    """
+    beside = [_ending_section(tables["group_endings"])]
+    if "commit_requests" in tables:
+        beside.append(_request_section(tables["commit_requests"]))
+    if output_format.is_for_programs:
+        sections = [
+            offset_section(
+                tables["offset_expiration"],
+                offset_rows(source, metadata["kafka_version"]),
+                for_people=False,
+            ),
+            raw_section(tables["offset_removals"], "removals"),
+            raw_section(tables["retention_what_if"], "what_if"),
+            group_section(figures["fates"], for_people=False),
+            *beside,
+        ]
+        return rendered(sections, output_format, metadata)
+    return _for_people(tables, figures, source, beside, output_format, metadata)
+
+
+def _for_people(
+    tables: Mapping[str, pa.Table],
+    figures: Mapping[str, pa.Table],
+    source: Source,
+    beside: list[Section],
+    output_format: OutputFormat,
+    metadata: Mapping[str, Any],
+) -> str:
+    fates, expiration = figures["fates"], tables["offset_expiration"]
+    wanted, sums = summed_up(output_format, fates)
+    # Who sorts rows by a column picks them from all.
+    most = SHOWN if sums and wanted.sort is None else None
+    shortest, more = expiration, 0
+    if most:
+        shortest = worst_offsets(expiration, most)
+        more = offset_count(fates) - most
+        source = replace(source, groups=only_groups(source.groups, shortest))
+    sections = [
+        group_section(fates, for_people=True, most=most),
+        offset_section(
+            shortest,
+            offset_rows(source, metadata["kafka_version"]),
+            for_people=True,
+            has_notes=figures["notes"].num_rows > 0,
+            more=more,
+        ),
+        removal_section(tables["offset_removals"]),
+        what_if_section(tables["retention_what_if"], most),
+        *beside,
+    ]
+    # Of what became of groups people are shown what should not be; the rest where they ask.
+    sections = [
+        each
+        for each in sections
+        if wanted.table or (each.rows.num_rows and (each not in beside or _has_problems(each)))
+    ]
+    rules = [metadata["rules_said"], *metadata["retention"], *metadata["findings"]]
+    parts = [paragraphs([*rules, *([sums] if sums else [])]), render(sections, wanted, metadata)]
+    if not expiration.num_rows:
+        parts.append(nothing("No group has committed offsets.", metadata))
+    return "\n\n".join(filter(None, parts))
+
+
+def summed_up(wanted: OutputFormat, fates: pa.Table) -> tuple[OutputFormat, str]:
+    """Return in which format people are shown the tables, and how many offsets fare how.
+
+    Args:
+        wanted: As asked for; who asks for one table, or for a number of rows, gets that.
+        fates: `status`, and how many `offsets` of a group have it.
+
+    Returns:
+        The second is empty where all is shown.
+    """
+    offsets = offset_count(fates)
+    if not is_up_to_us(wanted) or offsets <= MOST:
+        return wanted, ""
+    shortened = OutputFormat(
+        str(wanted),
+        is_wide=wanted.is_wide,
+        top=SHOWN,
+        sort=wanted.sort,
+        only_problems=wanted.only_problems,
+        is_colored=wanted.is_colored,
+    )
+    statuses = fates.group_by("status").aggregate([("offsets", "sum")]).to_pylist()
+    numbers = sorted(((each["offsets_sum"], each["status"]) for each in statuses), reverse=True)
+    parts = ", ".join(f"{number:,} {status}" for number, status in numbers)
+    shows = f"The first {SHOWN:,} rows of each table, worst first; --top N shows N"
+    return shortened, f"{count(offsets, 'offset')}: {parts}. {shows}."
+
+
+def _ending_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `group_endings`; a group that should be gone is marked."""
+    rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _PROBLEM))
+    title = "Groups whose offsets have all expired"
+    spare = ("removed_at",)
+    return companion_section(
+        rows, _ENDINGS, "endings", title=title, problem="is_problem", spare=spare
+    )
+
+
+def _request_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `commit_requests`."""
+    longest = pl.from_arrow(rows.select(["longest_retention_ms"]))
+    assert isinstance(longest, pl.DataFrame)
+    told = longest.select(durations(pl.col("longest_retention_ms"))).to_series().to_arrow()
+    rows = rows.append_column("longest", told.cast(pa.string()))
+    rows = rows.append_column("is_problem", pa.repeat(False, rows.num_rows))  # noqa: FBT003
+    title = "What a commit of each request version would have been given (KIP-211)"
+    spare = ("first_expires_at",)
+    return companion_section(
+        rows, _REQUESTS, "requests", title=title, problem="is_problem", spare=spare
+    )
+
+
+def _has_problems(section: Section) -> bool:
+    """Return whether any row is marked."""
+    return bool(pc.any(section.rows["is_problem"]).as_py())

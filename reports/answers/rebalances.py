@@ -1,0 +1,280 @@
+"""The answer of `rebalances`: which tables are shown, their rows, and the sentences below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.answers.balance import readable, table_of
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import Section, raw_section, summed_up, worst_rows
+from reports.layout.sentences import nothing
+from reports.row_formats import Text, render, rendered
+
+TABLES: Final = {
+    "rebalances": "epochs",
+    "group_churn": "churn",
+    "rebalance_storms": "storms",
+    "stalled_members": "standing",
+    "rebalance_causes": "causes",
+}
+"""What `--table` and JSON call them."""
+_WORST: Final = {
+    "rebalances": [("at", "descending")],
+    "group_churn": [("per_hour", "descending")],
+    "rebalance_storms": [("per_hour", "descending")],
+    "stalled_members": [("since", "ascending")],
+    "rebalance_causes": [("at", "descending")],
+}
+"""In which order they are where there are too many for people."""
+
+_WHO = {
+    "joined": "joined",
+    "left": "left or timed out",
+    "restarted": "restarted",
+    "fenced": "fenced",
+    "subscription_changed": "changed the subscription",
+}
+"""Lists of members, and what these did."""
+_REBALANCE_HEADS = {
+    "group_id": "GROUP",
+    "epoch": "EPOCH",
+    "at": "AT",
+    "since_previous_ms": "SINCE-PREVIOUS",
+    "state": "STATE",
+    "member_count": "#MEMBERS",
+    "joined": "JOINED",
+    "left": "LEFT",
+    "restarted": "RESTARTED",
+    "fenced": "FENCED",
+    "subscription_changed": "SUBSCRIPTION",
+    "partitions_moved": "MOVED",
+    "missing_before": "MISSING",
+    "stored_again": "AGAIN",
+    "coordinator_change": "COORDINATOR",
+}
+PEOPLES_HEADS = {
+    **{name: head for name, head in _REBALANCE_HEADS.items() if name not in _WHO},
+    "causes": "CAUSES",
+    "changes": "CHANGES",
+}
+"""The same for people: who came and went is one sentence."""
+CHURN_HEADS = {
+    "group_id": "GROUP",
+    "group_type": "TYPE",
+    "epochs": "EPOCHS",
+    "missing": "MISSING",
+    "per_hour": "PER-HOUR",
+    "median_seconds_between": "BETWEEN",
+    "joined": "JOINED",
+    "left": "LEFT",
+    "restarted": "RESTARTED",
+    "fenced": "FENCED",
+    "subscription_changed": "SUBSCRIPTION",
+    "top_client_id": "TOP-CLIENT",
+    "top_client_changes": "ITS-CHANGES",
+    "coordinator_changes": "COORDINATORS",
+    "storms": "STORMS",
+}
+_STORM_HEADS = {
+    "group_id": "GROUP",
+    "from_timestamp": "FROM",
+    "to_timestamp": "TO",
+    "epochs": "EPOCHS",
+    "per_hour": "PER-HOUR",
+    "top_client_id": "TOP-CLIENT",
+    "members_involved": "MEMBERS",
+    "cause": "CAUSE",
+}
+_CAUSE_HEADS = {
+    "group_id": "GROUP",
+    "epoch": "EPOCH",
+    "at": "AT",
+    "cause": "CAUSE",
+    "detail": "DETAIL",
+    "is_told": "TOLD",
+}
+_STANDING_HEADS = {
+    "group_id": "GROUP",
+    "kind": "WHAT",
+    "member_id": "MEMBER",
+    "since": "SINCE",
+    "detail": "DETAIL",
+}
+_TITLES = {
+    "storms": "Storms: many generations or group epochs in a short time",
+    "churn": "Groups",
+    "epochs": "Generations and group epochs",
+    "standing": "Behind, or owning without progress",
+    "causes": "What led to them",
+}
+"""What stands above each table, by its name."""
+_SPARE = {
+    "epochs": ("stored_again", "state", "coordinator_change", "since_previous_ms"),
+    "churn": (
+        *("group_type", "coordinator_changes", "fenced", "subscription_changed", "restarted"),
+        "top_client_changes",
+    ),
+    "storms": ("per_hour",),
+}
+"""Columns that text leaves out first where there is no room, by the table's name."""
+_COUNTS = ("epochs", "joined", "left", "restarted", "fenced", "subscription_changed")
+_MOST_NAMED = 2
+_IN_CHANGES = ("members_changed", "subscription_changed", "none_recorded", "coordinator_changed")
+_COMPACTED = "compacted"
+_SECOND = 1000
+
+
+def rebalances_text(
+    tables: Mapping[str, pa.Table], output_format: OutputFormat, metadata: Mapping[str, Any]
+) -> Text:
+    """Return the answer as text.
+
+    Args:
+        tables: Those of `TABLES`.
+        output_format: The format.
+        metadata: What JSON has beside the tables.
+    """
+    if output_format.is_for_programs:
+        return _for_programs(tables, output_format, metadata)
+    epochs = tables["rebalances"]
+    if not epochs.num_rows:
+        return nothing("No generation or group epoch in that time.", metadata)
+    shown = {name: worst_rows(tables[name], _WORST[name], output_format) for name in TABLES}
+    causes = _causes_of(shown["rebalances"], tables)
+    shown["rebalances"] = with_causes(shown["rebalances"], causes)
+    sections = _for_people(shown, output_format)
+    names = {each.name for each in sections}
+    counts = {
+        called: (shown[name].num_rows, tables[name].num_rows)
+        for name, called in TABLES.items()
+        if called in names
+    }
+    notes = [*summed_up(counts), *_notes(epochs, metadata)]
+    return "\n\n".join([render(sections, output_format, metadata), "\n".join(notes)])
+
+
+def _for_programs(
+    tables: Mapping[str, pa.Table], output_format: OutputFormat, metadata: Mapping[str, Any]
+) -> Text:
+    epochs = tables["rebalances"]
+    also = [name for name in epochs.column_names if name not in _REBALANCE_HEADS]
+    sections = [
+        *(raw_section(tables[name], TABLES[name]) for name in TABLES if name != "rebalances"),
+        Section(epochs, _REBALANCE_HEADS, also, name=TABLES["rebalances"]),
+    ]
+    return rendered(sections, output_format, metadata)
+
+
+def _for_people(shown: Mapping[str, pa.Table], output_format: OutputFormat) -> list[Section]:
+    """Return the tables with rows; what led to an epoch stands in its line.
+
+    The details of causes are shown where people ask for them.
+    """
+    heads = {
+        "rebalance_storms": _STORM_HEADS,
+        "group_churn": CHURN_HEADS,
+        "rebalances": PEOPLES_HEADS,
+        "stalled_members": _STANDING_HEADS,
+        "rebalance_causes": _CAUSE_HEADS,
+    }
+    return [
+        section(shown[name], each, TABLES[name])
+        for name, each in heads.items()
+        if shown[name].num_rows and (output_format.table or name != "rebalance_causes")
+    ]
+
+
+def _causes_of(epochs: pa.Table, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """Return what led to some epochs."""
+    causes = tables["rebalance_causes"]
+    if epochs.num_rows == tables["rebalances"].num_rows:
+        return causes
+    return causes.filter(pc.is_in(causes["group_id"], pc.unique(epochs["group_id"])))
+
+
+def _notes(epochs: pa.Table, metadata: Mapping[str, Any]) -> list[str]:
+    changes = set(epochs["coordinator_change"].to_pylist())
+    storm = metadata["storm"]
+    return [
+        f"storm: {storm['epochs']} epochs within {storm['minutes']:g} minutes",
+        *(
+            f"{word}: {text}"
+            for word, text in metadata["coordinator_changes"].items()
+            if word in changes
+        ),
+        metadata["not_recorded"],
+    ]
+
+
+def with_causes(rows: pa.Table, causes: pa.Table) -> pa.Table:
+    """Return the table `rebalances` with the causes of each epoch, as words.
+
+    Who came and went stands in another column: that members changed is left out.
+    """
+    found: dict[tuple[Any, ...], list[str]] = {}
+    names = ("coordinator_partition", "group_id", "from_offset", "epoch")
+    for each in causes.to_pylist():
+        if each["cause"] not in _IN_CHANGES:
+            place = tuple(each[name] for name in names)
+            doubt = "" if each["is_told"] else "?"
+            found.setdefault(place, []).append(each["cause"] + doubt)
+    places = zip(*(rows[name].to_pylist() for name in names), strict=True)
+    words = [", ".join(found.get(place, [])) or None for place in places]
+    return rows.append_column("causes", pa.array(words, pa.string()))
+
+
+def section(rows: pa.Table, heads: Mapping[str, str], name: str) -> Section:
+    """Return the rows of one table as people read them.
+
+    Lists are cut short, numbers rounded, and what compaction took is said.
+
+    Args:
+        rows: The table.
+        heads: The columns shown.
+        name: What `--table` calls it.
+    """
+    found = [_shown(row) for row in readable(rows)]
+    table = table_of(
+        found, [*rows.column_names, *(each for each in ("changes", "causes") if each in heads)]
+    )
+    return Section(table, heads, name=name, title=_TITLES[name], spare=_SPARE.get(name, ()))
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {name: _text(each) for name, each in row.items()}
+    changes = [f"{did}: {_text(row[name])}" for name, did in _WHO.items() if row.get(name)]
+    if row.get("complete") is False and "missing_before" in row:
+        changes.append(f"there may have been more: {row['missing']}")
+    if row.get("incomplete_because"):
+        shown |= {name: f">= {row[name] or 0}" for name in _COUNTS}
+    shown["changes"] = "; ".join(changes) or None
+    shown.setdefault("causes", None)
+    if row.get("missing_is_compacted"):
+        shown["missing_before"] = _COMPACTED
+    if row.get("compacted"):
+        shown["missing"] = f">= {row['missing']}"
+    if row.get("since_previous_ms") is not None:
+        shown["since_previous_ms"] = f"{row['since_previous_ms'] / _SECOND:.3f} s"
+    if row.get("median_seconds_between") is not None:
+        shown["median_seconds_between"] = f"{row['median_seconds_between']:.1f} s"
+    return shown
+
+
+def _text(value: object) -> str | None:
+    match value:
+        case None:
+            return None
+        case list():
+            more = len(value) - _MOST_NAMED
+            named = ", ".join(map(str, value[:_MOST_NAMED]))
+            return f"{named} and {more} more" if more > 0 else named
+        case bool():
+            return "yes" if value else "cannot tell"
+        case float():
+            return f"{value:.1f}"
+        case _:
+            return str(value)

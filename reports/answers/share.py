@@ -1,0 +1,432 @@
+"""The answer of `share`: the backlog, and what is wrong besides; the rest where it is asked for.
+
+Below the rows: what words mean, and what is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import companion_section
+from reports.layout.sentences import nothing
+from reports.quantities import duration
+from reports.row_formats import Section, Text, render, rendered
+from schemas import CONSUMER_OFFSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+_WHERE: Final = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PARTITION"}
+_COUNTS: Final = {
+    **_WHERE,
+    "delivery_count": "DELIVERY-COUNT",
+    "delivery_state_name": "STATE",
+    "records": "RECORDS",
+    "deliveries_left": "DELIVERIES-LEFT",
+}
+_ARCHIVED: Final = {
+    **_WHERE,
+    "first_offset": "FIRST-OFFSET",
+    "last_offset": "LAST-OFFSET",
+    "delivery_count": "DELIVERY-COUNT",
+    "cause": "CAUSE",
+    "archived_at": "ARCHIVED-AT",
+    "archived_bound": "BOUND",
+    "record_offset": "RECORD",
+}
+_FAULTS: Final = {
+    **_WHERE,
+    "fault": "FAULT",
+    "before": "BEFORE",
+    "found": "FOUND",
+    "at": "AT",
+    "record": "RECORD",
+}
+_STALLS: Final = {
+    **_WHERE,
+    "kind": "KIND",
+    "next_offset": "OFFSET",
+    "duration": "STOOD",
+    "since": "SINCE",
+    "until": "UNTIL",
+    "ended_by": "ENDED-BY",
+    "blocking": "BLOCKING",
+    "done_behind": "DONE-BEHIND",
+    "since_bound": "BOUND",
+    "record_offset": "RECORD",
+}
+_LIMITS: Final = {
+    "setting": "SETTING",
+    "group_id": "GROUP",
+    "value": "VALUE",
+    "source": "FROM",
+    "least": "LEAST",
+    "most": "MOST",
+    "seen": "SEEN",
+    "seen_of": "OF",
+    "verdict": "VERDICT",
+    "reason": "REASON",
+    "kip_name": "IN-KIP-932",
+}
+_STEPS: Final = {
+    **_WHERE,
+    "act": "ACT",
+    "verdict": "VERDICT",
+    "began_at": "BEGAN",
+    "took": "TOOK",
+    "state_at": "STATE-AT",
+    "ended_at": "ENDED",
+    "reason": "REASON",
+    "record": "RECORD",
+}
+_OUT_OF_ORDER: Final = "out_of_order"
+_LIMIT_PROBLEMS: Final = ("exceeded", "out_of_bounds", "differs")
+_PRUNABLE: Final = {
+    "coordinator_partition": "PARTITION",
+    "log_start_offset": "LOG-START-OFFSET",
+    "log_end_offset": "LOG-END-OFFSET",
+    "records": "RECORDS",
+    "prunable_records": "PRUNABLE",
+    "prunable_to": "BELOW",
+    "held_by_group": "HELD-BY",
+    "held_by_topic": "TOPIC",
+    "held_by_partition": "OF-TOPIC",
+    "held_since": "SINCE",
+}
+
+
+def _count_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_delivery_counts`; those on their last try are marked."""
+    is_last = pc.fill_null(pc.less_equal(rows["deliveries_left"], 1), fill_value=False)
+    rows = rows.append_column("is_problem", is_last)
+    return companion_section(rows, _COUNTS, "delivery_counts", problem="is_problem")
+
+
+def _archived_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_archived_ranges`."""
+    return companion_section(rows, _ARCHIVED, "archived", spare=("record_offset", "archived_bound"))
+
+
+def _fault_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_faults`: each is a problem."""
+    record = pc.binary_join_element_wise(
+        rows["record_topic"],
+        pc.binary_join_element_wise(
+            *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "record_offset")),
+            "@",
+        ),
+        "-",
+    )
+    rows = rows.append_column("record", record)
+    rows = rows.append_column("is_problem", pa.array([True] * rows.num_rows, pa.bool_()))
+    return companion_section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
+
+
+def _stalls_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_stalls`; those that still stand are marked."""
+    signs = {"at_latest": ">= "}
+    bounds, lengths = rows["since_bound"].to_pylist(), rows["duration_ms"].to_pylist()
+    stood = [
+        None if length is None else signs.get(bound, "") + str(duration(length))
+        for bound, length in zip(bounds, lengths, strict=True)
+    ]
+    states, counts = (
+        rows[name].to_pylist() for name in ("blocking_state", "blocking_delivery_count")
+    )
+    blocking = [
+        state if count is None else f"{state} x{count}"
+        for state, count in zip(states, counts, strict=True)
+    ]
+    shown = rows.append_column("duration", pa.array(stood, pa.string()))
+    shown = shown.append_column("blocking", pa.array(blocking, pa.string()))
+    shown = shown.append_column("is_problem", pc.is_null(rows["until"]))
+    heads = dict(_STALLS)
+    also = [each for each in rows.column_names if each not in heads]
+    return Section(
+        shown,
+        heads,
+        also,
+        name="stalls",
+        key="stalls",
+        title="Stalls",
+        problem="is_problem",
+        spare=("record_offset", "since_bound", "done_behind", "ended_by"),
+    )
+
+
+def _step_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_steps`; those out of order are marked."""
+    place = pc.binary_join_element_wise(
+        *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "began_offset")), "@"
+    )
+    record = pc.binary_join_element_wise(
+        pa.repeat(CONSUMER_OFFSETS, rows.num_rows), place.combine_chunks(), "-"
+    )
+    took = [None if each is None else duration(each) for each in rows["took_ms"].to_pylist()]
+    rows = rows.append_column("record", record)
+    rows = rows.append_column("took", pa.array(took, pa.string()))
+    rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _OUT_OF_ORDER))
+    spare = ("record", "ended_at", "state_at", "took")
+    return companion_section(
+        rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare
+    )
+
+
+def _limit_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_limits`; those that are not kept are marked."""
+    is_problem = pc.is_in(rows["verdict"], pa.array(_LIMIT_PROBLEMS))
+    rows = rows.append_column("is_problem", is_problem)
+    spare = ("kip_name", "seen_of", "source", "least", "most")
+    return companion_section(
+        rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare
+    )
+
+
+def _prunable_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_prunable`."""
+    return companion_section(rows, _PRUNABLE, "prunable", spare=("held_since", "log_start_offset"))
+
+
+_COMPANIONS: Final = {
+    "share_stalls": _stalls_section,
+    "share_delivery_counts": _count_section,
+    "share_archived_ranges": _archived_section,
+    "share_faults": _fault_section,
+    "share_steps": _step_section,
+    "share_limits": _limit_section,
+    "share_prunable": _prunable_section,
+}
+"""The tables beside the backlog, and how they are shown."""
+_NO_LAG: Final = (
+    "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
+    "the data topics' log directories beside the dump do."
+)
+
+_SOUND: Final = (
+    *("caught_up", "moving", "behind", "idle", "not_started", "initializing", "deleting"),
+)
+"""Statuses that need nobody's attention by themselves."""
+_HEADS: Final = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "status": "STATUS",
+    "start_offset": "START-OFFSET",
+    "log_end_offset": "LOG-END-OFFSET",
+    "lag": "LAG",
+    "records_left": "LEFT",
+    "in_flight": "IN-FLIGHT",
+    "blocking": "BLOCKING",
+    "stalled": "STALLED",
+    "near_limit_count": "LAST-TRY",
+    "archived_count": "ARCHIVED",
+    "lost_offsets": "LOST",
+    "offsets_beyond_end": "BEYOND",
+    "members": "#MEMBERS",
+    "window": "WINDOW",
+    "remark": "REASON",
+}
+_SPARE: Final = (
+    *("log_end_offset", "window", "members", "lost_offsets", "offsets_beyond_end", "in_flight"),
+    *("records_left", "start_offset"),
+)
+_SUM_HEADS: Final = {
+    "partitions": "#PARTITIONS",
+    "status": "WORST-STATUS",
+    "lag": "LAG",
+    "unknown_lag": "UNKNOWN",
+    "records_left": "LEFT",
+    "in_flight": "IN-FLIGHT",
+    "near_limit_count": "LAST-TRY",
+    "archived_count": "ARCHIVED",
+    "lost_offsets": "LOST",
+    "offsets_beyond_end": "BEYOND",
+    "stalled_since": "STALLED-SINCE",
+}
+_KEY_HEADS: Final = {"group_id": "GROUP", "topic": "TOPIC"}
+_BLOCKING: Final = (
+    *("blocking_first_offset", "blocking_last_offset", "blocking_state"),
+    "blocking_delivery_count",
+)
+
+_WITHOUT_LIMITS = ("prunable", "limits", "steps")
+"""Tables that no setting has a say in, or that name them themselves."""
+_NOTHING = "No share group asked for has partitions."
+
+
+def share_text(
+    tables: Mapping[str, pa.Table],
+    figures: Mapping[str, Any],
+    output_format: OutputFormat,
+    metadata: Mapping[str, Any],
+    *,
+    by: str,
+    with_history: bool,
+) -> Text:
+    """Return the answer as text.
+
+    Args:
+        tables: Of the question, by name.
+        figures: `sums` where the backlog is added up; `as_of`, the instant; `no_end`, the reason of
+            rows for which it is not known where the log ends.
+        output_format: The format.
+        metadata: What JSON has beside the tables.
+        by: What the backlog is added up by.
+        with_history: Show people when share partitions stood still before, too.
+    """
+    rows, no_end = tables["share_backlog"], figures["no_end"]
+    if "sums" in figures:
+        backlog = _sum_section(figures["sums"], by)
+    elif output_format.is_for_programs:
+        backlog = _table_section(rows)
+    else:
+        backlog = _backlog_section(rows, figures["as_of"], (no_end,))
+    beside = [show(tables[name]) for name, show in _COMPANIONS.items()]
+    if output_format.is_for_programs:
+        return rendered([backlog, *beside], output_format, metadata)
+    asked = output_format.table
+    if not asked:
+        beside = _wrong(beside, tables, with_history=with_history)
+    sections = [backlog, *beside]
+    notes = _share_notes(sections, metadata, asked)
+    if pc.any(pc.equal(rows["reason"], no_end)).as_py():
+        notes.append(_NO_LAG)
+    if not rows.num_rows and not asked:
+        return "\n\n".join(notes)
+    return "\n\n".join([render(sections, output_format, metadata), *notes])
+
+
+def _wrong(
+    beside: list[Section], tables: Mapping[str, pa.Table], *, with_history: bool
+) -> list[Section]:
+    """Return the tables with what is wrong; people see the rest where they ask for it."""
+    wrong = {
+        "limits": _limit_section(_not_kept(tables["share_limits"])),
+        "steps": _step_section(_out_of_order(tables["share_steps"])),
+    }
+    names = {"faults", *wrong, *(["stalls"] if with_history else [])}
+    sections = (wrong.get(each.name, each) for each in beside)
+    return [each for each in sections if each.name in names and each.rows.num_rows]
+
+
+def _backlog_section(rows: pa.Table, as_of: datetime, said_once: Sequence[str] = ()) -> Section:
+    """Return the rows of the table `share_backlog`.
+
+    Args:
+        rows: The rows.
+        as_of: The instant, up to which things last.
+        said_once: Reasons that are said below the table, and not beside each row.
+    """
+    told = rows.select([*_BLOCKING, "stalled_since", "stalled_bound"]).to_pylist()
+    window = pc.binary_join_element_wise(
+        rows["window_offsets"].cast(pa.string()), rows["max_record_locks"].cast(pa.string()), "/"
+    )
+    # Where only Kafka's count is missing, the number beside it has what it is about.
+    is_told = pc.and_(pc.is_valid(rows["records_left"]), pc.is_null(rows["lag"]))
+    passed_over = pc.and_(rows["is_later_partition"], pc.greater(rows["offsets_below_first"], 0))
+    is_told = pc.and_(is_told, pc.invert(pc.fill_null(passed_over, fill_value=False)))
+    is_below = pc.is_in(rows["reason"], pa.array(said_once, pa.string()))
+    is_said = pc.or_(pc.or_(is_told, is_below), pc.equal(rows["status"], "not_started"))
+    remark = pc.if_else(is_said, None, rows["reason"])
+    shown = (
+        rows.append_column("blocking", pa.array(map(_blocking, told), pa.string()))
+        .append_column("stalled", pa.array((_stalled(each, as_of) for each in told), pa.string()))
+        .append_column("window", window)
+        .append_column("remark", pc.coalesce(rows["missing"], remark))
+    )
+    also = [name for name in rows.column_names if name not in _HEADS]
+    heads = dict(_HEADS)
+    if shown["remark"].null_count == shown.num_rows:
+        del heads["remark"]
+    return Section(_marked(shown), heads, also, name="backlog", problem="is_problem", spare=_SPARE)
+
+
+def _table_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_backlog` as they are, for programs."""
+    heads = {name: _HEADS.get(name, name) for name in rows.column_names}
+    return Section(_marked(rows), heads, name="backlog", problem="is_problem")
+
+
+def _sum_section(rows: pa.Table, by: str) -> Section:
+    """Return the backlog added up by group or topic."""
+    heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}
+    sums = {"groups": "#GROUPS", **_SUM_HEADS} if by == "topic" else _SUM_HEADS
+    return Section(_marked(rows), {**heads, **sums}, name="backlog", problem="is_problem")
+
+
+def _blocking(row: dict[str, Any]) -> str | None:
+    first, last, state, count = (row[name] for name in _BLOCKING)
+    if first is None:
+        return None
+    which = str(first) if first == last else f"{first}-{last}"
+    words = {"AVAILABLE": "", "NOT_STORED": " not stored"}.get(state, f" {state}")
+    return f"{which}{words}" + (f" x{count}" if count is not None else "")
+
+
+def _stalled(row: dict[str, Any], as_of: datetime) -> str | None:
+    since = row["stalled_since"]
+    if since is None:
+        return None
+    lasted_ms = max(round((as_of - since).total_seconds() * 1000), 0)
+    if row["stalled_bound"] == "at_latest":
+        return f">= {duration(lasted_ms)}" if lasted_ms else None
+    return duration(lasted_ms)
+
+
+def _marked(rows: pa.Table) -> pa.Table:
+    is_sound = pc.is_in(rows["status"], pa.array(_SOUND))
+    return rows.append_column("is_problem", pc.invert(is_sound))
+
+
+def _out_of_order(rows: pa.Table) -> pa.Table:
+    """Return the rows of `share_steps` that a person should look into."""
+    return rows.filter(pc.equal(rows["verdict"], _OUT_OF_ORDER))
+
+
+def _not_kept(rows: pa.Table) -> pa.Table:
+    """Return the rows of `share_limits` that a person should look into."""
+    return rows.filter(pc.is_in(rows["verdict"], pa.array(_LIMIT_PROBLEMS)))
+
+
+def _share_notes(
+    sections: Sequence[Section], said: Mapping[str, Any], asked: str | None
+) -> list[str]:
+    """Return paragraphs: what the words that are shown mean, and which settings are assumed.
+
+    Args:
+        sections: What is shown; the backlog first.
+        said: What is said beside it.
+        asked: The one table that was asked for; None for all.
+    """
+    if asked is not None:
+        sections = [sections[0], *(each for each in sections[1:] if each.name == asked)]
+    words = set(sections[0].rows["status"].to_pylist())
+    if not words:
+        return [nothing(_NOTHING, said)]
+    meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
+    broken = [
+        *_meanings(sections, "faults", "fault", said["fault_words"]),
+        *_meanings(sections, "steps", "verdict", said["step_verdicts"]),
+        *_meanings(sections, "limits", "verdict", said["limit_verdicts"]),
+    ]
+    assumed = [each for each in said["settings"] if each.endswith("assumed)")]
+    notes = [
+        [*(meanings if asked in {None, "backlog"} else ()), *broken],
+        assumed if asked not in _WITHOUT_LIMITS else [],
+    ]
+    return ["\n".join(each) for each in notes if each]
+
+
+def _meanings(
+    sections: Sequence[Section], name: str, column: str, words: Mapping[str, str]
+) -> list[str]:
+    shown_ones = {
+        word for each in sections if each.name == name for word in each.rows[column].to_pylist()
+    }
+    return [f"{word}: {text}" for word, text in words.items() if word in shown_ones]

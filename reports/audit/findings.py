@@ -1,0 +1,165 @@
+"""Findings as rows, the worst first, one sentence each; and in short: how many, and how bad."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.columns import WIDTH, printable
+from reports.layout.sentences import nothing, paragraphs
+from reports.printed_times import times
+from reports.quantities import count
+from reports.row_formats import Section, Text, render, rendered
+from schemas.finding_rules import SEVERITIES
+
+HEADS: Final = {
+    "severity": "SEVERITY",
+    "rule": "RULE",
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "since": "SINCE",
+    "message": "FINDING",
+}
+_ALSO: Final = ("finding_id", "object_type", "suggestion", "evidence")
+_CHANGE: Final = {"change": "CHANGE"}
+_SUPPRESSED: Final = {
+    "rule": "RULE",
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "suppressed": "SUPPRESSED",
+    "until": "UNTIL",
+    "owner": "OWNER",
+    "reason": "REASON",
+}
+_NONE: Final = "Nothing was found."
+_WORD: Final = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")
+"""A word of a command as a shell takes it: what is in quotes belongs together."""
+_INDENT: Final = " " * 6
+_GOES_ON: Final = " \\"
+
+_SCHEMA_VERSION: Final = 1
+_WORST: Final = 10
+_ENDED: Final = {
+    0: "nothing as severe as --fail-on was found",
+    1: "something as severe as --fail-on was found",
+    3: "some of the input could not be read, or an answer cannot be told",
+}
+
+
+def answer_of(
+    found: pa.Table, accepted: pa.Table, output_format: str, said: Mapping[str, Any]
+) -> Text:
+    """Return an audit in one of the formats.
+
+    Args:
+        found: Rows of `findings`, with `change` where two audits are compared.
+        accepted: What was suppressed, by entry.
+        output_format: text, json, csv or markdown.
+        said: What JSON says besides.
+    """
+    has_changes = "change" in found.column_names
+    heads = {**(_CHANGE if has_changes else {}), **HEADS}
+    rows = _with_times(found, "since").append_column(
+        "is_severe", pc.not_equal(found["severity"], "info")
+    )
+    listed = Section(rows, heads, _ALSO, name="findings", problem="is_severe", spare=["partition"])
+    entries = Section(
+        _with_times(accepted, "until"),
+        _SUPPRESSED,
+        name="suppressions",
+        key="suppressions",
+        title="Suppressed",
+    )
+    if output_format in {"json", "csv"}:
+        return rendered([listed, entries], output_format, said)
+    sections = [each for each in (listed, entries) if each.rows.num_rows]
+    told = render(sections, output_format, said)
+    parts = [_sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _what_to_do(found: pa.Table) -> str:
+    commands = dict.fromkeys(
+        row["suggestion"]
+        for row in found.select(["severity", "suggestion"]).to_pylist()
+        if row["severity"] == "critical" and row["suggestion"]
+    )
+    return (
+        "\n".join(["What to look at first:", *map(wrapped_command, commands)]) if commands else ""
+    )
+
+
+def wrapped_command(command: str) -> str:
+    """Return a command in lines that fit the page, as a shell takes them in one piece."""
+    lines = [""]
+    for word in _WORD.findall(printable(command)):
+        if lines[-1] and len(_INDENT) + len(lines[-1]) + 1 + len(word) + len(_GOES_ON) > WIDTH:
+            lines[-1] += _GOES_ON
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(
+        f"{_INDENT if number else _INDENT[:2]}{each}" for number, each in enumerate(lines)
+    )
+
+
+def json_lines(found: pa.Table) -> str:
+    """Return findings for programs, one a line."""
+    rows = _with_times(found, "since").to_pylist()
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+def _with_times(rows: pa.Table, name: str) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), name, times(rows[name]))
+
+
+def summary_of(
+    found: pa.Table, accepted: pa.Table, said: Mapping[str, Any], code: int, fail_on: str
+) -> dict[str, Any]:
+    """Return what `summary.json` says.
+
+    Args:
+        found: Rows of `findings`, the most severe first.
+        accepted: What was suppressed, by entry.
+        said: Of the answer: `as_of`, `input`.
+        code: The exit code.
+        fail_on: The option.
+    """
+    rows = found.select(["severity", "rule", "finding_id", "message"]).to_pylist()
+    severities = Counter(row["severity"] for row in rows)
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "as_of": said["as_of"],
+        "input": said["input"],
+        "kafka_version": said.get("kafka_version"),
+        "findings": {each: severities[each] for each in SEVERITIES},
+        "by_rule": dict(sorted(Counter(row["rule"] for row in rows).items())),
+        "suppressed": sum(accepted["suppressed"].to_pylist()),
+        "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
+        "worst": rows[:_WORST],
+        "fail_on": fail_on,
+        "exit_code": code,
+        "exit_reason": _ENDED.get(code, ""),
+    }
+
+
+def _sentence_of(summary: Mapping[str, Any]) -> str:
+    """Return the counts in one sentence, and what could not be asked."""
+    counts = summary["findings"]
+    parts = [
+        f"{counts['critical']:,} critical",
+        count(counts["warning"], "warning"),
+        f"{counts['info']:,} worth knowing",
+    ]
+    suppressed = summary["suppressed"]
+    accepted = f"; {count(suppressed, 'finding')} suppressed" if suppressed else ""
+    failed = [
+        f"{name} could not be asked: {why}" for name, why in summary["could_not_be_asked"].items()
+    ]
+    return paragraphs([f"{', '.join(parts)}{accepted}", *failed])

@@ -1,1 +1,0 @@
-"""How two states differ, as rows that people and programs read."""

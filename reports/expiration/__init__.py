@@ -1,1 +1,0 @@
-"""What `expiration` prints: per group first, then every offset, what went, and what if."""

@@ -1,0 +1,382 @@
+"""The page of an incident: a story a group, and what goes for all.
+
+As HTML it is one file, in which nothing runs and nothing is loaded; its tables are given as text,
+CSV, Markdown or JSON too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from shlex import quote
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.answers.timeline import EVENT_HEADS, event_rows, raw_verdicts, verdict_section
+from reports.layout.section import raw_section
+from reports.page.grids import Shown, grid_of, name_cell
+from reports.page.html import rendered
+from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
+from reports.page.sections.group_stories import charts_of
+from reports.page.sections.head import copies_of, coverage_of
+from reports.page.texts import LONGEST_SENTENCE, group_anchor, harmless, moment, name_cut
+from reports.page.workspace_tables import HeldTables, WorkspaceTables
+from reports.printed_times import times
+from reports.quantities import count
+from reports.row_formats import Section
+
+MOST_GROUPS: Final = 100
+MOST_DRAWN: Final = 16
+_MOST_CLAUSES: Final = 8
+_MOST_ROWS: Final = 200
+_SEVERE: Final = ("lost", "topic", "expired", "group deleted", "offset deleted", "below")
+_VERDICTS: Final = (
+    Shown("topic", "Topic", "name"),
+    Shown("partition", "Partition", "partition"),
+    Shown("verdict", "What happened", "word"),
+    Shown("not_before", "Not before", "time"),
+    Shown("at", "At", "time"),
+    Shown("was", "Was", "number"),
+    Shown("became", "Became", "number"),
+    Shown("cost", "Records read again", "number"),
+    Shown("confidence", "Confidence"),
+    Shown("record", "Record"),
+    Shown("reason", "Why"),
+)
+_CHANGES: Final = (
+    Shown("topic", "Topic", "name"),
+    Shown("partition", "Partition", "partition"),
+    Shown("change", "Change", "word"),
+    Shown("from_committed_offset", "Before", "number"),
+    Shown("to_committed_offset", "After", "number"),
+    Shown("difference", "Difference", "number"),
+    Shown("cause", "Cause", "word"),
+    Shown("reason", "Why"),
+)
+_OWNERS: Final = (
+    Shown("topic", "Topic", "name"),
+    Shown("client_id", "Client", "name"),
+    Shown("member_id", "Member", "name"),
+    Shown("before", "Partitions before"),
+    Shown("after", "Partitions after"),
+)
+_EVENTS: Final = (
+    Shown("at", "At", "time"),
+    Shown("event", "Event", "word"),
+    Shown("subject", "Of", "name"),
+    Shown("detail", "Detail"),
+    Shown("record_offset", "Record", "number"),
+)
+_CLUSTER: Final = (
+    Shown("at", "At", "time"),
+    Shown("event", "Event"),
+    Shown("broker", "Broker", "partition"),
+)
+_OTHERS: Final = (
+    Shown("group_id", "Group", "name"),
+    Shown("is_same_coordinator", "Same coordinator"),
+    Shown("coordinator_partition", "Coordinator partition", "partition"),
+    Shown("partitions", "Partitions", "number"),
+    Shown("verdicts", "What happened"),
+    Shown("first_at", "First at", "time"),
+)
+
+_CHANGE_HEADS = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "partition": "PARTITION",
+    "change": "CHANGE",
+    "from_committed_offset": "BEFORE",
+    "to_committed_offset": "AFTER",
+    "difference": "DIFFERENCE",
+    "cause": "CAUSE",
+}
+_OWNER_HEADS = {
+    "group_id": "GROUP",
+    "topic": "TOPIC",
+    "client_id": "CLIENT-ID",
+    "member_id": "MEMBER-ID",
+    "before": "BEFORE",
+    "after": "AFTER",
+}
+_CLUSTER_HEADS = {"at": "AT", "event": "EVENT", "broker": "BROKER"}
+_OTHER_HEADS = {
+    "group_id": "GROUP",
+    "is_same_coordinator": "SAME-COORDINATOR",
+    "partitions": "PARTITIONS",
+    "verdicts": "WHAT",
+    "first_at": "FIRST-AT",
+}
+
+
+@dataclass(frozen=True)
+class Incident:
+    """What is known of an incident.
+
+    Attributes:
+        around: When it was.
+        begin: The instant before,
+        end: and the instant after.
+        groups: Those that are told, the worst first.
+        verdicts: What happened to their offsets, as `offset_verdicts` has it.
+        changes: Committed offsets before and after.
+        owners: Who had which partitions before and after.
+        events: Rows of `group_events` in between.
+        cluster: What brokers did in between.
+        others: Groups that suffered at once.
+        cannot_tell: What cannot be told.
+        restored: What `restore` gives back, in words.
+    """
+
+    around: datetime
+    begin: datetime
+    end: datetime
+    groups: tuple[str, ...]
+    verdicts: pa.Table
+    changes: pa.Table
+    owners: pa.Table
+    events: pa.Table
+    cluster: pa.Table
+    others: pa.Table
+    cannot_tell: tuple[str, ...] = ()
+    restored: str = ""
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the tables by their names."""
+        return {
+            "verdicts": self.verdicts,
+            "changes": self.changes,
+            "owners": self.owners,
+            "events": self.events,
+            "cluster": self.cluster,
+            "others": self.others,
+        }
+
+
+@dataclass(frozen=True)
+class IncidentPage:
+    """The whole page.
+
+    Attributes:
+        title: Its title.
+        facts: When, what was read.
+        copies: A chip a copy.
+        coverage: How much of the truth the dump holds.
+        clauses: The verdict, the worst first.
+        cannot_tell: What cannot be told.
+        stories: A story a group.
+        more_groups: How many are not shown.
+        cluster: What brokers did.
+        others: Groups that suffered at once.
+        restored: What `restore` gives back.
+        command: How to make it again.
+        exit_code: Of the command.
+    """
+
+    title: str
+    facts: tuple[Fact, ...]
+    copies: tuple[Cell, ...]
+    coverage: Coverage
+    clauses: tuple[Clause, ...]
+    cannot_tell: tuple[str, ...]
+    stories: tuple[Story, ...]
+    more_groups: int
+    cluster: Grid
+    others: Grid
+    restored: str
+    command: str
+    exit_code: int
+
+
+def incident_page(
+    incident: Incident,
+    history: Mapping[str, pa.Table],
+    manifest: Mapping[str, Any],
+    said: Mapping[str, Any],
+) -> IncidentPage:
+    """Return the page.
+
+    Args:
+        incident: What is known.
+        history: `offset_history`, `assignment_history`, `coordinator_epochs`, for charts.
+        manifest: Of the workspace.
+        said: Of the answer: `as_of`, `input`, `kafka_version`, `exit_code`.
+    """
+    read = WorkspaceTables(HeldTables(history), manifest, {"could_not_be_asked": {}, **said})
+    shown = incident.groups[:MOST_GROUPS]
+    return IncidentPage(
+        title=f"Incident of {moment(incident.around)}",
+        facts=_facts(incident, said),
+        copies=copies_of(manifest),
+        coverage=coverage_of(read, is_open=bool(incident.cannot_tell)),
+        clauses=_clauses(incident),
+        cannot_tell=tuple(harmless(each) for each in incident.cannot_tell),
+        stories=tuple(
+            _story(incident, read, group, has_charts=n < MOST_DRAWN)
+            for n, group in enumerate(shown)
+        ),
+        more_groups=len(incident.groups) - len(shown),
+        cluster=grid_of(
+            "cluster-table",
+            "What brokers did meanwhile, as the metadata log has it",
+            incident.cluster,
+            _CLUSTER,
+            top=_MOST_ROWS,
+            source="incident.json",
+        ),
+        others=grid_of(
+            "others-table",
+            "Other groups that something happened to in the same time",
+            incident.others,
+            _OTHERS,
+            top=_MOST_ROWS,
+            source="incident.json",
+        ),
+        restored=_printed(incident.restored),
+        command=_command(incident, said),
+        exit_code=said["exit_code"],
+    )
+
+
+def _facts(incident: Incident, said: Mapping[str, Any]) -> tuple[Fact, ...]:
+    facts = {
+        "Incident": moment(incident.around),
+        "Before is": moment(incident.begin),
+        "After is": moment(incident.end),
+        "Rules of Kafka": str(said.get("kafka_version") or "not known"),
+        "Read": ", ".join(map(str, said["input"])),
+    }
+    return tuple(Fact(name, name_cell(value)) for name, value in facts.items())
+
+
+def _clauses(incident: Incident) -> tuple[Clause, ...]:
+    """Return what happened to each group in a clause, the worst first."""
+    found = []
+    for group in incident.groups:
+        together: dict[str, list[Mapping[str, Any]]] = {}
+        for row in _of(incident.verdicts, group).to_pylist():
+            together.setdefault(row["verdict"].replace("_", " "), []).append(row)
+        for what, rows in together.items():
+            tone = "critical" if what.startswith(_SEVERE) else "warning"
+            text = name_cut(_clause(group, what, rows), LONGEST_SENTENCE)
+            found.append(Clause(text, f"#{group_anchor(group)}", tone))
+    found.sort(key=lambda each: each.severity != "critical")
+    more = len(found) - _MOST_CLAUSES
+    if more > 0:
+        rest = Clause(f"{count(more, 'more line')} below", "#stories", "warning")
+        found = [*found[:_MOST_CLAUSES], rest]
+    return tuple(found)
+
+
+def _clause(group: str, what: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what happened to a group's offsets in a few words."""
+    places = {(row["topic"], row["partition"]) for row in rows if row["topic"] is not None}
+    where = f" on {count(len(places), 'partition')}" if places else ""
+    again = sum(row["cost"] for row in rows if row["cost"] is not None and row["cost"] > 0)
+    cost = f", {count(again, 'record')} read again" if again else ""
+    return f"{group}: {what}{where}{cost}"
+
+
+def _story(incident: Incident, read: WorkspaceTables, group: str, *, has_charts: bool) -> Story:
+    anchor = group_anchor(group)
+    verdicts, changes = _of(incident.verdicts, group), _of(incident.changes, group)
+    events, owners = _of(incident.events, group), _of(incident.owners, group)
+    facts = {
+        "Happenings": f"{verdicts.num_rows:,}",
+        "Offsets that differ": f"{changes.num_rows:,}",
+        "Events": f"{events.num_rows:,}",
+    }
+    words = verdicts["verdict"].to_pylist()
+    severe = any(each.startswith(_SEVERE) for each in words)
+    grids = (
+        ("verdicts", "What happened to its offsets, the worst first", verdicts, _VERDICTS),
+        ("changes", "Committed offsets before and after", changes, _CHANGES),
+        ("owners", "Who owned which partitions", owners, _OWNERS),
+        ("events", "Events, in order", _in_time(events), _EVENTS),
+    )
+    return Story(
+        anchor=anchor,
+        group=name_cell(group),
+        severity="critical" if severe else "warning" if words else "info",
+        facts=tuple(Fact(name, Cell(value)) for name, value in facts.items()),
+        findings=(),
+        figures=tuple(charts_of(read, group, anchor, incident.end)) if has_charts else (),
+        grids=tuple(
+            grid_of(
+                f"{anchor}-{name}", caption, rows, columns, top=_MOST_ROWS, source="incident.json"
+            )
+            for name, caption, rows, columns in grids
+            if rows.num_rows
+        ),
+    )
+
+
+def _of(rows: pa.Table, group: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["group_id"], group)) if rows.num_rows else rows
+
+
+def _in_time(events: pa.Table) -> pa.Table:
+    if not events.num_rows:
+        return events
+    return events.sort_by([("at", "ascending"), ("record_offset", "ascending")])
+
+
+def _printed(text: str) -> str:
+    return "\n".join(harmless(line) for line in text.splitlines())
+
+
+def _command(incident: Incident, said: Mapping[str, Any]) -> str:
+    minutes = max(incident.end - incident.around, incident.around - incident.begin)
+    named: Sequence[str] = [f"--group {_quoted(each)}" for each in incident.groups[:3]]
+    words = [
+        "groupscope forensics", *(_quoted(str(each)) for each in said["input"]), *named,
+        f"--around {moment(incident.around)}",
+        f"--window-minutes {minutes.total_seconds() / 60:g}", "--out DIR",
+    ]  # fmt: skip
+    return " ".join(words)
+
+
+def _quoted(text: str) -> str:
+    return quote(harmless(text))
+
+
+def sections_of(incident: Incident, output_format: str) -> list[Section]:
+    """Return the sections: what happened first, then what shows it."""
+    if output_format in {"json", "csv"}:
+        return list(_raw(incident))
+    is_wide = getattr(output_format, "is_wide", False)
+    told = verdict_section(incident.verdicts.to_pylist(), is_wide=is_wide)
+    asked = getattr(output_format, "table", None)
+    found = [told, *_beside(incident)]
+    # People are shown tables that have rows, and the one that they ask for.
+    return [each for each in found if each.rows.num_rows or each.name == asked]
+
+
+def _raw(incident: Incident) -> Iterator[Section]:
+    yield raw_verdicts(incident.verdicts)
+    for name in ("changes", "owners", "events", "cluster", "others"):
+        yield raw_section(incident.tables()[name], name)
+
+
+def _beside(incident: Incident) -> Iterator[Section]:
+    yield Section(incident.changes, _CHANGE_HEADS, name="changes", title="Offsets before and after")
+    yield Section(incident.owners, _OWNER_HEADS, name="owners", title="Who owned what")
+    events = event_rows(incident.events)
+    yield Section(events, EVENT_HEADS, name="events", title="Events in order", spare=["record"])
+    yield _timed(incident.cluster, "at", _CLUSTER_HEADS, "cluster", "What brokers did meanwhile")
+    yield _timed(
+        incident.others, "first_at", _OTHER_HEADS, "others", "Others that suffered at once"
+    )
+
+
+def _timed(rows: pa.Table, time: str, heads: dict[str, str], name: str, title: str) -> Section:
+    place = rows.column_names.index(time)
+    return Section(rows.set_column(place, time, times(rows[time])), heads, name=name, title=title)
+
+
+def html_of(page: IncidentPage) -> str:
+    """Return the file."""
+    return rendered("incident.html.j2", page)

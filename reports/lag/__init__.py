@@ -1,1 +1,0 @@
-"""Lag as it is shown: partitions, sums, and how statuses changed."""

@@ -1,1 +1,0 @@
-"""What `rebalances` prints: storms, churn of each group, each rebalance, what stands still."""

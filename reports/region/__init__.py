@@ -1,1 +1,0 @@
-"""Rows of the tables about checkpoints as they are shown."""

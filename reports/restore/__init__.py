@@ -1,1 +1,0 @@
-"""The files that give offsets back, and what is said of them."""

@@ -1,0 +1,213 @@
+"""What `decode` and `replay` print when they are done.
+
+`decode`: the manifest's accounts; `replay`: the instant, the release, and the rows of each table;
+both: what the dump lacks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reports.columns import columns
+from reports.quantities import count, ranges
+from schemas import record_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_GROUPS = 3
+_UNSELECTED = "unselected_type:"
+
+_MOST_NAMED = 20
+
+
+def decode_summary(manifest: Mapping[str, Any], output_format: str) -> str:
+    """Return the summary in ``text`` or ``json``."""
+    if output_format == "json":
+        return json.dumps(manifest, indent=1, ensure_ascii=False)
+    missing = [f"missing: {each}" for each in missing_records(manifest)]
+    parts = [_record_types(manifest), _divergences(manifest), _sums(manifest), missing]
+    return "\n".join("\n".join(part) for part in parts if part)
+
+
+def _record_types(manifest: Mapping[str, Any]) -> list[str]:
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for each in manifest["record_types"]:
+        if each["line"]:
+            continue
+        found.setdefault((each["topic"], each["table"]), []).append(each)
+    rows: list[tuple[str, str, int, str]] = [
+        (topic, table, sum(each["records"] for each in kinds), _versions(kinds))
+        for (topic, table), kinds in found.items()
+    ]
+    markers = sum(each["control_markers"] for each in manifest["reconciliation"])
+    rows += [("", "control_markers", markers, "")] if markers else []
+    return [*columns(("TOPIC", "TABLE", "RECORDS", "VERSIONS"), rows), ""]
+
+
+def _versions(kinds: Sequence[Mapping[str, Any]]) -> str:
+    words = []
+    for each in kinds:
+        if each["version"] is None:
+            words.append("tombstones")
+        else:
+            layout = f" ({each['layout']})" if each["layout"] else ""
+            words.append(f"{each['version']}{layout}")
+    return ", ".join(sorted(set(words)))
+
+
+def _divergences(manifest: Mapping[str, Any]) -> list[str]:
+    if not manifest["divergences"]:
+        return []
+    heads = ("TOPIC", "PARTITION", "COPY", "DIVERGES-AT", "LOST-RECORDS", "GROUPS-ONLY-THERE")
+    rows = [
+        (
+            each["topic"],
+            each["partition"],
+            each["copy"],
+            each["diverges_at"],
+            each["lost_records"],
+            _some(each["groups_only_there"]),
+        )
+        for each in manifest["divergences"]
+    ]
+    return ["Lines of history that did not survive", "", *columns(heads, rows), ""]
+
+
+def _some(groups: Sequence[str]) -> str:
+    more = len(groups) - _MOST_GROUPS
+    return ", ".join(groups[:_MOST_GROUPS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _sums(manifest: Mapping[str, Any]) -> list[str]:
+    accounts = manifest["reconciliation"]
+    records = sum(each["records"] for each in accounts)
+    decoded = sum(each["decoded"] for each in accounts)
+    markers = sum(each["control_markers"] for each in accounts)
+    left_out, undecoded = Counter[str](), Counter[str]()
+    for each in accounts:
+        for rule, number in each["left_out"].items():
+            left_out[_rule(each["topic"], rule)] += number
+        undecoded.update(each["undecoded"])
+    lines = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
+    lost = Counter[str]()
+    for each in manifest["record_types"]:
+        lost[each["line"]] += each["records"]
+    whole = Counter[str]()
+    for each in manifest["divergences"]:
+        whole[each["copy"]] += each["lost_records"]
+    lines += [_of_lost_line(line, lost[line], whole[line]) for line in sorted(lost) if line]
+    lines += [f"  skipped: {number:,} {rule}" for rule, number in sorted(left_out.items())]
+    lines += [f"  undecoded: {number:,} {why}" for why, number in sorted(undecoded.items())]
+    earlier = manifest["before_swaps"]
+    apart = [] if earlier is None else earlier["reconciliation"]
+    if apart:
+        count = sum(each["records"] for each in apart)
+        lines.append(
+            f"  beside them {count:,} of {len(apart)} partitions as they were before a cleaner's "
+            f"swap files: before_swaps/"
+        )
+    if not all(each["reconciles"] for each in (*accounts, *apart)):
+        lines.append("  the sums do NOT add up: this is a bug in groupscope, please report it")
+    return lines
+
+
+def _of_lost_line(line: str, decoded: int, whole: int) -> str:
+    """Return how many records of a lost line were decoded; `inspect` counts the others, too."""
+    others = whole - decoded
+    if others <= 0:
+        return f"  of them {decoded:,} only on the lost line of {line}: diverged/{line}/"
+    return (
+        f"  of them {decoded:,} only on the lost line of {line}: diverged/{line}/ (the line has "
+        f"{whole:,}: {others:,} more are control markers, skipped or undecoded)"
+    )
+
+
+def _rule(topic: str, rule: str) -> str:
+    """Return a rule, with the name of the record type instead of its number."""
+    _, _, number = rule.partition(_UNSELECTED)
+    known = record_types(topic).get(int(number)) if number.isdecimal() else None
+    return known.table if known else rule
+
+
+def replay_summary(
+    manifest: Mapping[str, Any], as_of: Mapping[str, Any], output_format: str
+) -> str:
+    """Return the summary in ``text`` or ``json``.
+
+    Args:
+        manifest: Of the workspace; its section ``replay`` is what is shown.
+        as_of: The instant as answers have it.
+        output_format: ``text`` or ``json``.
+    """
+    replay = manifest["replay"]
+    if output_format == "json":
+        answer = {
+            "schema_version": manifest["schema_version"],
+            "as_of": as_of,
+            "input": manifest["created_from"],
+            "kafka_version": replay["kafka_version"],
+            "lines": replay.get("lines", []),
+            "missing": missing_records(manifest),
+            "assumed": replay.get("assumed", []),
+            "rows": [{"table": name, "rows": rows} for name, rows in replay["rows"].items()],
+        }
+        return json.dumps(answer, indent=1, ensure_ascii=False)
+    return "\n".join(
+        [
+            *columns(("TABLE", "ROWS"), list(replay["rows"].items())),
+            "",
+            *(f"assumed: {each}" for each in replay.get("assumed", ())),
+            f"as of {_instant(replay['as_of'])}, by the rules of Kafka {replay['kafka_version']}",
+            *(f"missing: {each}" for each in missing_records(manifest)),
+        ]
+    )
+
+
+def _instant(as_of: Mapping[str, Any]) -> str:
+    named = [f"{name} at {end}" for name, end in as_of["offsets"].items()]
+    if as_of["time"] is not None:
+        named.insert(0, str(as_of["time"]))
+    return ", ".join(named) or "the end of the dump"
+
+
+def missing_records(manifest: Mapping[str, Any]) -> list[str]:
+    """Return one sentence for each thing a dump lacks; none where it lacks nothing.
+
+    Args:
+        manifest: Of the workspace.
+    """
+    partitions = [each for each in manifest["partitions"] if each.get("is_leading", True)]
+    lacking = [each["lacks"] for each in partitions if each.get("lacks")]
+    more = len(lacking) - _MOST_NAMED
+    return [
+        *lacking[:_MOST_NAMED],
+        *([f"{count(more, 'more partition')} lack records: see manifest.json"] if more > 0 else []),
+        *_absent(manifest),
+        *_damaged(partitions),
+    ]
+
+
+def _absent(manifest: Mapping[str, Any]) -> Iterator[str]:
+    for topic, numbers in _absent_partitions(manifest):
+        yield f"no copy of {topic} {ranges(numbers)}"
+
+
+def _absent_partitions(manifest: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    """Yield topics of which the dump has no copy of some partitions, and these.
+
+    Args:
+        manifest: Of the workspace.
+    """
+    for topic, absent in manifest.get("absent_partitions", {}).items():
+        if absent:
+            yield topic, list(absent)
+
+
+def _damaged(partitions: list[Mapping[str, Any]]) -> Iterator[str]:
+    size = sum(each.get("bytes_damaged") or 0 for each in partitions)
+    if size:
+        yield f"{count(size, 'damaged byte')} could not be read: see the table undecoded"

@@ -1,1 +1,0 @@
-"""The backlog of share groups, as text and the rest."""

@@ -1,1 +1,0 @@
-"""What happened to a group: a verdict for each topic, then everything in order."""

@@ -1,1 +1,0 @@
-"""What fills the internal topics, as it is shown."""
