@@ -26,7 +26,7 @@ from analytics.questions.lag.movement import HISTORY
 from analytics.questions.lag.pace import log_ends
 from analytics.questions.lag.partitions import GroupTables
 from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag, lag_together
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from analytics.replayed.whole_groups import group_reads
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.gaps.workspace_filters import left_out_of
+from analytics.gaps.workspace_parts import left_out_of
 from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replayed.answered_instant import answered_instant

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analytics.assignors.client.range_racks import assign_rack_matches, shares_of
+from analytics.assignors.client.racks import assign_rack_matches, shares_of
 from analytics.assignors.group import (
     Assignment,
     Group,

@@ -31,7 +31,7 @@ from analytics.gaps.internal_topics import (
     partitions_that_fit,
 )
 from analytics.gaps.undecided_offsets import undecided_of
-from analytics.gaps.workspace_filters import has_topic_filter
+from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends
 from analytics.replay.log.internal_partitions import internal_partition, is_one_of

@@ -1,4 +1,8 @@
-"""The groups a question is about: those that are there, and what is to be said of the others."""
+"""The groups a question is about: those that are there, and what is to be said of the others.
+
+Of groups that are not there for clients, though records of them lie where none is sent; and of
+members of whom nobody can tell what they own: of another protocol, or with unreadable bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,33 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import as_regex, is_name, names_wanted
+from analytics.dump.inspection.limitations import ranges
+from analytics.engine.cut_tables import tables_of
+from analytics.engine.key_places import homes_in
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import by_which_setting
-from analytics.gaps.misplaced_groups import why_not_there
 from analytics.gaps.refused_partitions import refused_partitions
+from analytics.replay.dump.written_instants import iso_time
+from analytics.replay.log.topic_homes import NOT_SEEN
+from analytics.tables.record_keys import GROUPS, key_columns
+from analytics.tables.record_reader import RecordReader
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 CLASSIC_TYPES = ("classic", "simple")
+
+COLUMNS = ("group_id", "unread")
 
 
 @dataclass(frozen=True)
@@ -116,7 +132,7 @@ def select_groups(
         (*missing, *(each for each in unmatched if not unsure)),
         replayed.instant,
         _refused(replayed, found),
-        why_not_there(replayed, missing),
+        _why_not_there(replayed, missing),
         names_like_patterns=tuple(each for each in asked if not is_name(each) and each in there),
         by_setting=by_which_setting(replayed, CONSUMER_OFFSETS),
     )
@@ -154,3 +170,55 @@ def _refused(replayed: ReplayedWorkspace, groups: pa.Table) -> tuple[str, ...]:
     homes = pc.unique(groups["coordinator_partition"]).to_pylist()
     every = StoredTables(replayed.tables.workspace)
     return tuple(refused_partitions(every, replayed.release, homes))
+
+
+def _why_not_there(state: ReplayedWorkspace, groups: Sequence[str]) -> dict[str, str]:
+    """Return by group a sentence on where its records lie, of groups with records elsewhere.
+
+    Args:
+        state: A replayed workspace.
+        groups: Names of groups that its state does not have.
+    """
+    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
+    if homes is None or not homes.misplaced or homes.perhaps is not None or not groups:
+        return {}
+    return {
+        group: (
+            f"group {group} does not exist at {state.instant}: records of it lie in "
+            f"{CONSUMER_OFFSETS} {ranges(elsewhere)}, where no client is sent{_since(homes)}"
+        )
+        for group, places in _places(state, groups).items()
+        if (elsewhere := {*places} - {homes.home(group)})
+    }
+
+
+def _places(state: ReplayedWorkspace, groups: Sequence[str]) -> Mapping[str, list[int]]:
+    """Return in which partitions groups have records."""
+    everything = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
+    pieces = [
+        rows.filter(pl.col("key").is_in(list(groups))).select("key", "partition").unique()
+        for name in sorted(tables_of((CONSUMER_OFFSETS,)) & key_columns(GROUPS).keys())
+        for rows in everything.key_places(name, CONSUMER_OFFSETS)
+    ]
+    every = pl.concat(pieces) if pieces else pl.DataFrame(schema={"key": str, "partition": int})
+    found = every.group_by("key").agg(pl.col("partition").unique().sort())
+    return dict(found.iter_rows())
+
+
+def _since(homes: TopicHomes) -> str:
+    if homes.since is None or homes.since == NOT_SEEN:
+        return ""
+    return f" since {iso_time(homes.since)}"
+
+
+def with_unread(groups: GroupSelection, members: pa.Table) -> GroupSelection:
+    """Say of which groups it cannot be told what their members own.
+
+    Args:
+        groups: The groups asked for.
+        members: `COLUMNS` of the table `members`, of these groups and maybe others.
+    """
+    is_asked = pc.is_in(members["group_id"], groups.rows["group_id"].combine_chunks())
+    unread = members.filter(pc.and_(is_asked, pc.is_valid(members["unread"])))
+    told = {f"{each['group_id']}: {each['unread']}": None for each in unread.to_pylist()}
+    return replace(groups, cannot_tell=(*groups.cannot_tell, *told))

@@ -1,4 +1,4 @@
-"""What takes names out of tables, documents and sentences of a workspace."""
+"""What takes names out of tables, JSON documents and sentences of a workspace."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.redaction.documents import redacted_document
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.tables import Names, redacted
 from analytics.redaction.text import NamesInText
 from schemas import tables
-from schemas.identities import is_said
+from schemas.identities import is_said, is_withheld, kind_of, kind_of_fields
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _INPUT: Final = "INPUT"
+
+WITHHELD: Final = "(redacted)"
 
 
 @dataclass(frozen=True)
@@ -77,3 +78,40 @@ class Redactor:
             return text
         name = self.pseudonyms.of(kind, text)
         return name if name in self.originals else self.pseudonyms.of("pattern", text)
+
+
+def redacted_document(
+    document: Any,  # noqa: ANN401 - as JSON has it
+    pseudonyms: Pseudonyms,
+    text: NamesInText,
+    field: str = "",
+) -> Any:  # noqa: ANN401
+    """Return a document without names.
+
+    Args:
+        document: As JSON has it.
+        pseudonyms: For fields that identify.
+        text: For all other text.
+        field: What the document is called in the one around it.
+    """
+    if isinstance(document, Mapping):
+        return {
+            _field(field, str(name), pseudonyms): redacted_document(
+                each, pseudonyms, text, str(name)
+            )
+            for name, each in document.items()
+        }
+    if isinstance(document, list | tuple):
+        return [redacted_document(each, pseudonyms, text, field) for each in document]
+    if not isinstance(document, str):
+        return document
+    if is_withheld(field):
+        return WITHHELD
+    kind = kind_of(field)
+    return text.replaced(document) if kind is None else pseudonyms.of(kind, document)
+
+
+def _field(of: str, name: str, pseudonyms: Pseudonyms) -> str:
+    """Return the name of a field: our own, but where fields are named after something."""
+    kind = kind_of_fields(of)
+    return name if kind is None else pseudonyms.of(kind, name)

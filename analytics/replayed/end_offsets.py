@@ -1,6 +1,7 @@
 """Where the logs of data topics start and end, as far as that is known for the instant asked about.
 
-From `--end-offsets`, else, at the end of a dump, from the data directories beside it.
+From `--end-offsets`, else, at the end of a dump, from the data directories beside it; as numbers
+for questions that take samples of them.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from analytics.epoch_times import EPOCH
 from analytics.errors import InputNotRecognizedError
-from analytics.replayed.end_offset_samples import SAMPLES
 from analytics.side_files import (
     MOST_INT,
     bad,
@@ -32,6 +35,8 @@ from analytics.side_files import (
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 SCHEMA = pa.schema(
@@ -49,6 +54,17 @@ _LOOKED_FOR = (
     "if it has several samples, timestamp; or for what kafka-get-offsets prints"
 )
 Row = Mapping[str, Any]
+
+SAMPLES = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("log_start_offset", pa.int64()),
+        ("log_end_offset", pa.int64()),
+    ]
+)
+"""Where a log started and ended, and when."""
 
 
 def end_offsets_at(replayed: ReplayedWorkspace, path: str | None) -> pa.Table:
@@ -283,3 +299,48 @@ def _in_sync(rows: Iterable[Row]) -> dict[tuple[str, int], set[int]]:
         if replicas:
             found[each["topic"], each["partition"]] = replicas
     return found
+
+
+@dataclass(frozen=True)
+class EndOffsetSamples:
+    """Samples in order of partition and time.
+
+    Attributes:
+        times: When each was taken, in epoch milliseconds.
+        ends: The end offset then.
+        places: By topic and partition, the first of its samples and the one after its last.
+    """
+
+    times: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    places: Mapping[tuple[str, int], tuple[int, int]]
+
+    @classmethod
+    def of(cls, samples: pa.Table) -> EndOffsetSamples:
+        """Take rows of `SAMPLES`; those without a time or an end are left out."""
+        known = pc.and_(pc.is_valid(samples["timestamp"]), pc.is_valid(samples["log_end_offset"]))
+        rows = samples.filter(known).sort_by(
+            [("topic", "ascending"), ("partition", "ascending"), ("timestamp", "ascending")]
+        )
+        # Sorted, a partition is a run of rows; grouped rows would come in an order of their own.
+        topic = pc.dictionary_encode(rows["topic"].combine_chunks()).indices.to_numpy()
+        partition = rows["partition"].to_numpy()
+        is_new = np.r_[True, (np.diff(topic) != 0) | (np.diff(partition) != 0)][: rows.num_rows]
+        first = np.flatnonzero(is_new)
+        ends = np.r_[first[1:], rows.num_rows].tolist()
+        named = rows.select(["topic", "partition"]).take(pa.array(first))
+        keys = zip(named["topic"].to_pylist(), named["partition"].to_pylist(), strict=True)
+        places = dict(zip(keys, zip(first.tolist(), ends[: len(first)], strict=True), strict=True))
+        return cls(_milliseconds(rows["timestamp"]), _numbers(rows["log_end_offset"]), places)
+
+
+def _milliseconds(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return instants as epoch milliseconds, rounded down."""
+    micros = _numbers(pc.cast(times, pa.int64()))
+    whole: NDArray[np.int64] = micros // 1000
+    return whole
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = column.to_numpy().astype(np.int64, copy=False)
+    return np.ascontiguousarray(numbers)

@@ -19,7 +19,7 @@ from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given
-from analytics.replayed.replayed_instant import replayed_instant
+from analytics.replayed.replayed_workspace import replayed_instant
 
 if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames

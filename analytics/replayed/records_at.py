@@ -1,20 +1,28 @@
-"""Decoded records of one table that count at the instant asked about, read with Arrow."""
+"""Decoded records that count at the instant asked about, read with Arrow or as polars frames."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from analytics.engine.key_places import homes_in
 from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere
+from analytics.replay.dump.coverage import log_starts
+from analytics.replay.log.as_of import PLACE, cut
+from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
+from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.decoded_workspace import records_folder
+from analytics.tables.record_reader import RecordReader
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
-from schemas import CLUSTER_METADATA
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -107,3 +115,53 @@ def _read(
         where = each if where is None else where & each
     with reading(path):
         return records.to_table(columns=columns, filter=where)
+
+
+class CountedRecords:
+    """The records of a replayed workspace that count, of the groups that are asked about."""
+
+    def __init__(self, state: ReplayedWorkspace) -> None:
+        self._source = CutRecords(state)
+        self._instant = replayed_instant(state.as_of, state.frames)
+        self._log_starts = log_starts(state.manifest) if self._instant.is_end else {}
+
+    def rows(
+        self, name: str, fields: Mapping[str, str], topic: str = CONSUMER_OFFSETS
+    ) -> pl.DataFrame:
+        """Read a decoded table.
+
+        Args:
+            name: The table ("group_metadata").
+            fields: What is read, by column: ``value.generation``; of the metadata log `segment`,
+                too.
+            topic: The internal topic.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        found = self._source.rows(name, {**fields, **PLACE}, topic)
+        ends = self._timeless_ends if found["_timestamp"].null_count() else {}
+        return cut(found, self._instant, log_starts=self._log_starts, timeless_ends=ends)
+
+    @cached_property
+    def _timeless_ends(self) -> Mapping[tuple[str, int], int]:
+        """From where on records without a time are later: hardly any dump has one."""
+        names = ("topic", "partition", "offset", "timestamp", "value")
+        fields = {name: name for name in names}
+        read = self._source.rows
+        whole = {each: read(each, fields, CONSUMER_OFFSETS) for each in (COMMITS, GROUPS)}
+        return timeless_ends(whole, self._instant)
+
+
+class CutRecords(RecordReader):
+    """A reader of the records that a replay is about."""
+
+    def __init__(self, state: ReplayedWorkspace, partitions: Sequence[int] = ()) -> None:
+        super().__init__(
+            state.source,
+            state.lines,
+            state.tables.selection,
+            partitions=partitions,
+            homes=homes_in(state.manifest),
+            before_swaps=state.before_swaps,
+        )

@@ -1,8 +1,11 @@
-"""State and history of one instant, beside the decoded records they were made of."""
+"""State and history of one instant, beside the decoded records they were made of.
+
+Its manifest says which instant that is, and what the dump holds as far as it matters then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,12 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
-from analytics.gaps.workspace_filters import topics_held
+from analytics.epoch_times import milliseconds_of
+from analytics.gaps.workspace_parts import topics_held
+from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.before_swaps import at_instant, of_history, read_before_swaps
+from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.log.frames import frames_of_rows
+from analytics.replay.log.instants import AsOf
 from analytics.replayed.given_settings import Settings
 
 if TYPE_CHECKING:
+    from analytics.replay.log.coverage import Coverage
     from analytics.replay.log.lines import FollowedLine
     from analytics.tables.stored_tables import StoredTables
     from analytics.workspace import Workspace
@@ -112,3 +121,29 @@ class ReplayedWorkspace:
         if self.as_of["time"] is not None:
             named.insert(0, str(self.as_of["time"]))
         return ", ".join(named) or "the end of the dump"
+
+
+def replayed_instant(
+    manifest_entry: Mapping[str, Any], frames: Iterable[Mapping[str, Any]] = ()
+) -> AsOf:
+    """Return the instant that the manifest of a replay says.
+
+    Args:
+        manifest_entry: As answers have it.
+        frames: Of partitions whose times go back, as `frame_rows` returns them.
+    """
+    time = manifest_entry["time"] and datetime.fromisoformat(manifest_entry["time"])
+    offsets = {}
+    for place, end in manifest_entry["offsets"].items():
+        topic, _, number = place.rpartition("-")
+        offsets[topic, int(number)] = end
+    time_ms = milliseconds_of(time) if time else None
+    return AsOf(offsets, time_ms, frames_of_rows(frames))
+
+
+def known_coverage(state: ReplayedWorkspace) -> Coverage:
+    """Return where the dump's edges are at the instant."""
+    instant = replayed_instant(state.as_of, state.frames)
+    return coverage_of(
+        state.manifest, instant, state.source, state.lines, assumed_in(state.manifest)
+    )

@@ -1,26 +1,44 @@
-"""Whole groups of stored tables, some at a time: memory is bounded by what is read together."""
+"""Whole groups of tables of any size, some at a time: memory is bounded by what is held together.
+
+A large replay writes files that together hold whole groups: which of them share a group is looked
+up in them, and not taken from their names. Other rows are laid out in a temporary folder by a hash
+of the group, so a file is read once, whatever the number of parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from analytics.replayed.whole_files import whole_files
+from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
+from analytics.tables.record_keys import spread
+from analytics.workspace import reading
 
 if TYPE_CHECKING:
-    from analytics.replayed.whole_files import Files
     from analytics.tables.stored_tables import StoredTables
 
 GroupPart = Callable[[], dict[str, pl.DataFrame]]
 """Gives by name the rows of some groups, all of each."""
-
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""
+
+_EVERY: Final = pc.scalar(value=True)
+_WRITTEN_BYTES: Final = 64 << 20
+_MOST_PARTS: Final = 400
+"""So many files are open at the same time."""
+
+_Files = Mapping[str, Sequence[str]]
+"""By name of a table the paths of some of its files."""
 
 
 def group_buckets(
@@ -50,7 +68,7 @@ def _read(
     tables: StoredTables,
     needed: Mapping[str, Sequence[str]],
     where: pc.Expression | None,
-    files: Files | None = None,
+    files: _Files | None = None,
 ) -> dict[str, pl.DataFrame]:
     return {
         name: frame_of(tables.read(name, columns, where, files[name] if files else None))
@@ -89,3 +107,155 @@ def _ranges(
         (group >= first) & (group <= last)
         for first, last in bounds.select("first", "last").iter_rows()
     ]
+
+
+class GroupRows(NamedTuple):
+    """Rows that are of groups.
+
+    Attributes:
+        pieces: The rows, some after the others; at least one frame, possibly without rows.
+        group: The id of the group of a row.
+        left_out: Columns that say of which group a row is, and nothing more.
+    """
+
+    pieces: Iterable[pl.DataFrame]
+    group: pl.Expr
+    left_out: Sequence[str] = ()
+
+    def whole(self) -> pl.DataFrame:
+        """Return all rows together."""
+        return pl.concat(self.pieces).drop(self.left_out)
+
+
+def stored_rows(
+    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression = _EVERY
+) -> GroupRows:
+    """Return rows of a stored table that has `group_id` among the columns."""
+    nothing = tables.read(name, columns, ~_EVERY)
+    pieces = chain([nothing], tables.pieces(name, columns, where))
+    return GroupRows(map(frame_of, pieces), pl.col("group_id"))
+
+
+def parts_for(rows: int, at_once: int) -> int:
+    """Return into how many parts rows are laid out, so that no more are held than are wanted."""
+    return min(max(-(-rows // at_once), 1), _MOST_PARTS)
+
+
+@contextmanager
+def group_parts(tables: Mapping[str, GroupRows], parts: int) -> Iterator[Sequence[GroupPart]]:
+    """Give rows of groups in parts, in memory where there is one part.
+
+    Args:
+        tables: By name. They are read when this is entered, or of one part when that is asked for.
+        parts: How many.
+
+    Yields:
+        The parts, as long as their folder is there.
+    """
+    if parts == 1:
+        yield [lambda: {name: rows.whole() for name, rows in tables.items()}]
+        return
+    with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
+        empty = {name: _laid_out(folder, name, rows, parts) for name, rows in tables.items()}
+        yield [partial(_part, folder, number, empty) for number in range(parts)]
+
+
+def _laid_out(folder: str, name: str, rows: GroupRows, parts: int) -> pl.DataFrame:
+    """Lay out a table, and return it without rows."""
+    number = spread(rows.group) % parts
+    with BucketFiles(folder, name) as files, ThreadPoolExecutor(1) as writer:
+        written: Future[None] | None = None
+        # The next rows are read while these are written; no more wait to be.
+        for piece in _larger(rows.pieces):
+            laid = piece.drop(rows.left_out)
+            if written is not None:
+                written.result()
+            written = writer.submit(files.add, laid, pl.lit(piece.select(number).to_series()))
+        if written is not None:
+            written.result()
+    return laid.clear()
+
+
+def _larger(pieces: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield rows many together, at least once: each write has its cost in every part."""
+    held: list[pl.DataFrame] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += int(piece.estimated_size())
+        if size >= _WRITTEN_BYTES:
+            yield pl.concat(held)
+            held, size = [piece.clear()], 0
+    yield pl.concat(held)
+
+
+def _part(folder: str, number: int, empty: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return {
+        name: pl.concat([nothing, *rows_of_bucket(folder, number, name)])
+        for name, nothing in empty.items()
+    }
+
+
+class _File(NamedTuple):
+    table: str
+    path: str
+    rows: int
+    groups: pl.Series
+
+
+def whole_files(tables: StoredTables, names: Sequence[str], at_once: int) -> list[_Files]:
+    """Return files of tables, in lots that share no group; none where files are too large for that.
+
+    Args:
+        tables: Where the files are.
+        names: Of tables that have `group_id`.
+        at_once: How many rows a lot has at most.
+    """
+    lots: list[dict[str, list[str]]] = []
+    held = at_once
+    for some in _together(list(_files(tables, names))):
+        rows = sum(each.rows for each in some)
+        if rows > at_once:
+            return []
+        if held + rows > at_once:
+            lots.append({name: [] for name in names})
+            held = 0
+        for each in some:
+            lots[-1][each.table].append(each.path)
+        held += rows
+    return [*lots]
+
+
+def _files(tables: StoredTables, names: Sequence[str]) -> Iterator[_File]:
+    for name in names:
+        for path in tables.files(name):
+            with reading(path), tables.workspace.filesystem.open_input_file(path) as source:
+                file = pq.ParquetFile(source, read_dictionary=["group_id"])
+                groups = file.read(["group_id"])["group_id"]
+                found = [pl.Series(each.dictionary, dtype=pl.String) for each in groups.chunks]
+                hashes = pl.concat([pl.Series(dtype=pl.String), *found]).hash()
+                yield _File(name, path, file.metadata.num_rows, hashes)
+
+
+def _together(files: Sequence[_File]) -> list[list[_File]]:
+    """Put files together that share a group, by its hash: others with the same do no harm."""
+    lot = list(range(len(files)))
+    for one, other in _met(files):
+        old, new = sorted((lot[one], lot[other]), reverse=True)
+        lot = [new if each == old else each for each in lot]
+    return [
+        [file for file, its in zip(files, lot, strict=True) if its == number]
+        for number in sorted(set(lot))
+    ]
+
+
+def _met(files: Sequence[_File]) -> list[tuple[int, int]]:
+    """Return pairs of files with a group in both, enough of them to go from each to each other."""
+    seen = [
+        pl.DataFrame({"group": each.groups}).with_columns(pl.lit(number).alias("file"))
+        for number, each in enumerate(files)
+    ]
+    rows = pl.concat(seen).sort("group")
+    is_same = pl.col("group") == pl.col("group").shift(1)
+    pairs = rows.select(pl.col("file").shift(1).alias("one"), "file", is_same.alias("is_same"))
+    return pairs.filter("is_same").select("one", "file").unique().rows()

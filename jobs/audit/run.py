@@ -24,7 +24,7 @@ from analytics.questions.findings.judged_tables import judged_tables
 from analytics.questions.findings.kept_tables import kept_tables
 from analytics.questions.registry import audited_questions
 from analytics.questions.timeline.question import OFFSET_VERDICTS, TIMELINE, TimelineSettings
-from analytics.redaction.documents import WITHHELD
+from analytics.redaction.redactor import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.tables.stored_tables import StoredTables

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
-from analytics.gaps.workspace_filters import left_out_of
+from analytics.gaps.workspace_parts import left_out_of
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.written_instants import END, BeforeEnd
 from analytics.replayed.answered_instant import answered_instant

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.gaps.workspace_filters import left_out_of
+from analytics.gaps.workspace_parts import left_out_of
 from jobs.cli.held_console import HeldConsole
 from jobs.workspaces.replayed import replayed
 

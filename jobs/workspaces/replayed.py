@@ -17,10 +17,10 @@ from analytics.engine.key_places import homes_in
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.gaps.unread_partitions import is_unread
-from analytics.gaps.workspace_filters import (
+from analytics.gaps.workspace_parts import (
     filters_of,
     filters_sentence,
+    is_unread,
     left_out_of,
 )
 from analytics.replay.dump.assumptions import assumed_in, assumed_of

@@ -4,7 +4,7 @@ Owned partitions stay, free ones go to the subscriber with the fewest, then part
 one to subscribers that have at least two less, until none can. Kafka asks before every move
 whether the whole group is balanced, which takes minutes for a thousand members; here a topic is
 looked at again only when the size of one of its subscribers has changed, which makes the same
-moves in the same order.
+moves in the same order. Who gave what to whom is kept as Kafka's `PartitionMovements` has it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from analytics.assignors.client.racks import Racks
 from analytics.assignors.client.sticky_claims import Claims
-from analytics.assignors.client.sticky_movements import Movements
 from analytics.assignors.group import Group, TopicPartition, subscribers_of
-from analytics.assignors.java_order import sort_key
+from analytics.assignors.java_order import bucket, sort_key, string_hash, table_size
 
 _PASSES_WITHOUT_GAIN = 20
 """Kafka's swap of an earlier move may undo progress, in theory for ever; then we stop."""
-
 _Indices = NDArray[np.int64]
+
+_Pair = tuple[str, str]
 
 
 def balance_generally(
@@ -192,3 +192,61 @@ def spread(sizes: Sequence[int] | _Indices) -> int:
     ascending = np.sort(np.asarray(sizes, np.int64))
     places = np.arange(len(ascending), dtype=np.int64)
     return int(ascending @ (2 * places - len(ascending) + 1))
+
+
+class Movements:
+    """Remembers moves, so that one is undone rather than answered by a move back.
+
+    If member A gave a partition of a topic to B, and now B shall give another one of the same
+    topic to A, the first one goes back instead: both keep more of what they had.
+    """
+
+    def __init__(self) -> None:
+        self._pair_of: dict[TopicPartition, _Pair] = {}
+        self._moved: dict[str, dict[_Pair, _MovedPartitions]] = {}
+
+    def replacement(self, partition: TopicPartition, giver: str, taker: str) -> TopicPartition:
+        """Return the partition that shall really go, given that this one would."""
+        origin = self._pair_of.get(partition, (giver, ""))[0]
+        back = self._moved.get(partition[0], {}).get((taker, origin))
+        return back.first() if back else partition
+
+    def note(self, partition: TopicPartition, giver: str, taker: str) -> None:
+        """Remember a move; one that brings a partition back to its origin is forgotten."""
+        earlier = self._pair_of.pop(partition, None)
+        pairs = self._moved.setdefault(partition[0], {})
+        if earlier is not None:
+            pairs[earlier].remove(partition)
+            if not pairs[earlier]:
+                del pairs[earlier]
+        origin = earlier[0] if earlier is not None else giver
+        if origin != taker:
+            pair = (origin, taker)
+            self._pair_of[partition] = pair
+            pairs.setdefault(pair, _MovedPartitions(partition[0])).add(partition)
+
+
+class _MovedPartitions:
+    """Partitions of one topic, in a set that Java walks from the first bucket on."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic_hash = string_hash(topic)
+        self._partitions: dict[TopicPartition, None] = {}
+        self._most = 0
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def add(self, partition: TopicPartition) -> None:
+        self._partitions[partition] = None
+        self._most = max(self._most, len(self._partitions))
+
+    def remove(self, partition: TopicPartition) -> None:
+        del self._partitions[partition]
+
+    def first(self) -> TopicPartition:
+        buckets = table_size(self._most)
+        return min(self._partitions, key=lambda tp: bucket(self._hash(tp[1]), buckets))
+
+    def _hash(self, partition: int) -> int:
+        return 31 * (31 + partition) + self._topic_hash

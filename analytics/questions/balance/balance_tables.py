@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
-from analytics.gaps.workspace_filters import are_some_topics
+from analytics.gaps.workspace_parts import are_some_topics
 from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
@@ -23,9 +23,14 @@ from analytics.questions.balance.evaluated import JudgedCases, judged, tables_of
 from analytics.questions.balance.tables import Topics, cases_ever, cases_now
 from analytics.replay.log.losses_at import leading
 from analytics.replay.metadata.metadata_log import AROUND
-from analytics.replayed.counted_records import CountedRecords
-from analytics.replayed.group_parts import group_parts, stored_rows
-from analytics.replayed.whole_groups import GroupPart, frame_of, group_buckets
+from analytics.replayed.records_at import CountedRecords
+from analytics.replayed.whole_groups import (
+    GroupPart,
+    frame_of,
+    group_buckets,
+    group_parts,
+    stored_rows,
+)
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 

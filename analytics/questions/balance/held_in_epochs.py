@@ -17,10 +17,9 @@ from analytics.replay.history.neighbours import LIFE
 from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
-from analytics.replayed.cut_records import CutRecords
-from analytics.replayed.group_parts import GroupRows, parts_for
-from analytics.replayed.replayed_instant import replayed_instant
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.records_at import CutRecords
+from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.whole_groups import GroupRows, frame_of, parts_for
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -56,7 +55,7 @@ class HeldInEpochs:
         return parts_for(self._reader.count(KINDS), AT_ONCE)
 
     def rows(self) -> dict[str, GroupRows]:
-        """Return the records that are followed: of which groups is told by `group_parts`.
+        """Return the records that are followed: of which groups is told by `whole_groups`.
 
         Commits count only where a tombstone may take over their group.
         """

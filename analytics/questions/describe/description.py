@@ -14,8 +14,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.share.backlog import with_share_lag
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
-from analytics.replayed.subtopology_inputs import subtopology_inputs
-from analytics.replayed.topic_names import topics_gone, with_names
+from analytics.replayed.topics import subtopology_inputs, topics_gone, with_names
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

@@ -14,7 +14,7 @@ from analytics.errors import SettingRefusedError
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import pattern_limits
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.gaps.workspace_filters import topics_left_out
+from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.answer import Answer
 from analytics.questions.diff import groups as of_groups
 from analytics.questions.diff import offsets as of_offsets

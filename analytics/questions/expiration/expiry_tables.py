@@ -37,15 +37,15 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
-from analytics.replayed.cut_records import CutRecords
-from analytics.replayed.group_parts import (
+from analytics.replayed.records_at import CutRecords
+from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.whole_groups import (
+    GroupPart,
     GroupRows,
     group_parts,
     parts_for,
     stored_rows,
 )
-from analytics.replayed.replayed_instant import replayed_instant
-from analytics.replayed.whole_groups import GroupPart
 from analytics.tables.buckets import packed
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 

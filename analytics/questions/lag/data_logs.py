@@ -15,8 +15,7 @@ from pyarrow import fs
 
 from analytics.dump.files.data_log_times import SEGMENTS, TIMES
 from analytics.dump.files.stable_ends import STABLE_ENDS
-from analytics.replayed.end_offset_samples import SAMPLES
-from analytics.replayed.end_offsets import read_copies
+from analytics.replayed.end_offsets import SAMPLES, read_copies
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DATA_LOGS, reading
 

@@ -14,7 +14,7 @@ from analytics.errors import InputNotRecognizedError
 from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import select_groups
-from analytics.gaps.workspace_filters import filters_of, has_topic_filter, left_out_of
+from analytics.gaps.workspace_parts import filters_of, has_topic_filter, left_out_of
 from analytics.questions.answer import Answer
 from analytics.questions.lag.capacity import group_capacity
 from analytics.questions.lag.data_logs import EXACT, data_logs
@@ -44,10 +44,9 @@ from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replay.log.marks import with_marks_of
 from analytics.replayed.answered_instant import instant_of
-from analytics.replayed.end_offset_samples import SAMPLES
-from analytics.replayed.end_offsets import end_offset_samples, end_offsets_at
-from analytics.replayed.known_coverage import known_coverage
-from analytics.replayed.subtopology_inputs import subtopology_inputs
+from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
+from analytics.replayed.replayed_workspace import known_coverage
+from analytics.replayed.topics import subtopology_inputs
 from analytics.replayed.whole_groups import frame_of, group_reads
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, table

@@ -28,7 +28,7 @@ from analytics.questions.lag.pace import log_ends, with_time_lags, with_trends
 from analytics.questions.lag.partitions import IS_OWNED, NEVER_COMMITTED, STALE, read_partitions
 from analytics.questions.lag.retention import RETENTION, with_losses
 from analytics.replay.log.marks import with_marks_of
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from schemas import table
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from analytics.contracts import table_of_frame
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.stalled_members import last_progress, static_owners
 from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
-from analytics.replayed.counted_records import CountedRecords
-from analytics.replayed.known_coverage import known_coverage
+from analytics.replayed.records_at import CountedRecords
+from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import GroupPart, frame_of, group_reads
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.workspace_filters import topics_left_out
+from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.region.commits import HISTORY, requests_of, shown_since
 from analytics.questions.region.contributions import CheckpointKey, Partition
 from analytics.questions.region.drains import Evidence

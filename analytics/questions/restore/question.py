@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from analytics.contracts import arrow_schema
 from analytics.errors import SettingRefusedError
 from analytics.gaps.group_selection import select_groups
-from analytics.gaps.workspace_filters import topics_left_out
+from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.answer import Answer
 from analytics.questions.diff.incomplete_groups import incomplete_groups
 from analytics.questions.diff.paired import INCOMPLETE_GROUPS

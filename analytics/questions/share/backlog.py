@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from analytics.questions.share.settings import ShareSettings
     from analytics.questions.share.share_log import ShareLog
     from analytics.replay.log.log_clocks import LogClock
-    from analytics.replayed.end_offset_samples import EndOffsetSamples
+    from analytics.replayed.end_offsets import EndOffsetSamples
     from schemas.share_rules import ShareRules
 
 NO_END: Final = "where the log ends at that instant is not known"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from analytics.questions.share.share_log import ShareLog
     from analytics.replay.log.log_clocks import LogClock
-    from analytics.replayed.end_offset_samples import EndOffsetSamples
+    from analytics.replayed.end_offsets import EndOffsetSamples
 
 BEYOND_LOG: Final = np.iinfo(np.int64).max
 """A place after every other in a log."""

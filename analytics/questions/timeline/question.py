@@ -16,11 +16,10 @@ from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
-from analytics.gaps.coordinator_evidence import coordinator_evidence
-from analytics.gaps.group_selection import GroupSelection, select_groups
-from analytics.gaps.unread_members import COLUMNS as UNREAD
-from analytics.gaps.unread_members import with_unread
-from analytics.gaps.workspace_filters import are_some_topics
+from analytics.gaps.coordinators import coordinator_evidence
+from analytics.gaps.group_selection import COLUMNS as UNREAD
+from analytics.gaps.group_selection import GroupSelection, select_groups, with_unread
+from analytics.gaps.workspace_parts import are_some_topics
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
 from analytics.questions.timeline.group_verdicts import verdicts_of_groups

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import polars as pl
 import pytest
 
-from analytics.replayed import group_parts as module
-from analytics.replayed.group_parts import GroupRows, group_parts, parts_for
+from analytics.replayed import whole_groups as module
+from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
 
 GROUPS = [f"group-{number}" for number in range(50)]
 COMMITS = pl.DataFrame({"group": GROUPS * 7, "offset": range(350)})

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from analytics.gaps.coordinator_evidence import coordinator_evidence
+from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.election_losses import election_losses
 from analytics.questions.timeline.history import OffsetHistory

@@ -10,8 +10,7 @@ import pytest
 
 from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection
-from analytics.replayed.whole_files import whole_files
-from analytics.replayed.whole_groups import group_buckets, group_reads
+from analytics.replayed.whole_groups import group_buckets, group_reads, whole_files
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace

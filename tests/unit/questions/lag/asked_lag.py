@@ -12,7 +12,7 @@ import pyarrow as pa
 from analytics.questions.lag.pace import log_ends
 from analytics.questions.lag.partitions import GroupTables
 from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from schemas.evaluation_rules import lag_rules
 from tests.unit.questions.lag.commits import NO_HISTORY
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics.questions.lag.pace import log_ends
 from analytics.questions.lag.table import Lag
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from tests.unit.questions.lag.asked_lag import Asked, asked
 from tests.unit.questions.lag.commits import at, history
 

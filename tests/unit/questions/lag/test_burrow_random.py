@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from analytics.questions.lag.burrow import status_history
 from analytics.questions.lag.movement import in_order
 from analytics.questions.lag.pace import log_ends
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from schemas.evaluation_rules import BurrowRules
 from tests.support.reference_burrow import ReferenceBurrow
 from tests.unit.questions.lag.commits import commits_of

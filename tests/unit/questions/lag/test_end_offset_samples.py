@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.replayed.end_offsets import SAMPLES, EndOffsetSamples
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = round(EPOCH.timestamp() * 1000)

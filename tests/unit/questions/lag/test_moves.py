@@ -16,7 +16,7 @@ from analytics.questions.lag.movement import HISTORY as READ
 from analytics.questions.lag.movement import in_order, movement
 from analytics.questions.lag.pace import log_ends
 from analytics.replay.log.log_clocks import LogClock
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from schemas.evaluation_rules import JumpRules, lag_rules
 from tests.support.reference_moves import MOST, Committed, ReferenceMoves
 from tests.unit.questions.lag.commits import EPOCH, HISTORY, at, history

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.lag.pace import AT_LEAST, EXACT, UNKNOWN, log_ends, with_time_lags
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH_MS = round(EPOCH.timestamp() * 1000)

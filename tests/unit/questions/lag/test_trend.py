@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.lag.pace import log_ends, with_ends, with_trends
-from analytics.replayed.end_offset_samples import SAMPLES
+from analytics.replayed.end_offsets import SAMPLES
 from schemas.evaluation_rules import lag_rules
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -28,7 +28,7 @@ from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.questions.share.state_gaps import StateCoverage
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import LogClock
-from analytics.replayed.end_offset_samples import SAMPLES, EndOffsetSamples
+from analytics.replayed.end_offsets import SAMPLES, EndOffsetSamples
 from schemas import record_types
 from schemas.share_rules import ShareRules, share_rules
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord

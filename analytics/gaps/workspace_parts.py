@@ -1,6 +1,7 @@
-"""What a workspace was made without, because whoever made it asked for some groups or topics only.
+"""Parts that a workspace is without: left out by whoever made it, or not to be read at all.
 
-Such a workspace answers for what it holds. Of the rest it knows nothing: that is not "none".
+A workspace made of some groups or topics only answers for what it holds. Of the rest it knows
+nothing: that is not "none".
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.decode.selection import is_name, names_wanted
+from analytics.replay.log.losses_at import leading
 
 if TYPE_CHECKING:
     from analytics.decode.selection import Selection
@@ -21,8 +23,8 @@ OPTIONS: Final = {
     "partitions": "--partitions",
 }
 """What filters are called in manifests, and on the command line."""
-
 Filters = dict[str, list[Any]]
+_MADE_WITHOUT: Final = "this workspace was made without them"
 
 
 def filters_of(manifest: Mapping[str, Any]) -> Filters:
@@ -109,9 +111,6 @@ def _lacking(filters: Mapping[str, Any], selection: Selection) -> Iterator[str]:
         yield f"topics other than those of {_as_options('data_topics', topics)}: {_MADE_WITHOUT}"
 
 
-_MADE_WITHOUT: Final = "this workspace was made without them"
-
-
 def _as_options(name: str, values: Sequence[Any]) -> str:
     return " ".join(f"{OPTIONS[name]} {each}" for each in values)
 
@@ -119,3 +118,26 @@ def _as_options(name: str, values: Sequence[Any]) -> str:
 def _filters_of(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """Return the filters of the decoding, and those of the replay."""
     return manifest.get("options") or {}, (manifest.get("replay") or {}).get("filters") or {}
+
+
+def is_unread(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a file was unreadable, or records of a partition are lost and none is left."""
+    return bool(manifest.get("unreadable") or _nothing_left(manifest))
+
+
+def _nothing_left(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the partitions of which records are lost and none could be read."""
+    return [
+        f"{each['topic']}-{each['partition']}"
+        for each in leading(manifest)
+        if each.get("losses") and each.get("batches") == 0 and not _is_filled(manifest, each)
+    ]
+
+
+def _is_filled(manifest: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Return whether another copy gave records to the line of a partition."""
+    given = manifest.get("filled") or ()
+    return any(
+        (each["topic"], each["partition"], each["line"]) == (row["topic"], row["partition"], "")
+        for each in given
+    )

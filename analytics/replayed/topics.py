@@ -1,12 +1,13 @@
-"""Topics of rows at the instant asked about: those that are gone, and those without a name."""
+"""Topics at an instant: those gone, those nameless, and what subtopologies read (KIP-1071)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.replayed.records_at import records_at
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -35,3 +36,22 @@ def with_names(rows: pa.Table) -> tuple[pa.Table, list[str]]:
     place = rows.column_names.index("topic")
     named = rows.set_column(place, "topic", pc.coalesce(rows["topic"], rows["topic_id"]))
     return named, [f"the dump has no name for topic {id_}: --topic-ids gives it one" for id_ in ids]
+
+
+def subtopology_inputs(state: ReplayedWorkspace) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return by streams group the topics that each of its subtopologies reads."""
+    records = records_at(state, "streams_group_topology", ["key", "value"])
+    latest: dict[str, Any] = {}
+    for key, value in zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True):
+        latest[key["group_id"]] = value
+    return {
+        group: {
+            each["subtopology_id"]: (
+                *(each["source_topics"] or ()),
+                *(topic["name"] for topic in each["repartition_source_topics"] or ()),
+            )
+            for each in value["subtopologies"] or ()
+        }
+        for group, value in latest.items()
+        if value is not None
+    }
