@@ -1,10 +1,14 @@
-"""Archived rows on Spark: put in log order, told apart from their duplicates, decoded."""
+"""Archived rows on Spark: put in log order, told apart from their duplicates, decoded.
+
+All of a dump together, of whichever format and however many files.
+"""
 
 from __future__ import annotations
 
 import pickle
 import uuid
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +22,7 @@ from analytics.decode.parts import PartWriter
 from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
 from analytics.decode.records.failures import Failures
 from analytics.decode.records.tables import Origin
-from analytics.decode.tasks import SliceReport
+from analytics.decode.tasks import TASK_BYTES, SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
 from analytics.dump.batches.stretches import (
     ClockStep,
@@ -28,27 +32,35 @@ from analytics.dump.batches.stretches import (
     in_order,
     stretches_in,
 )
+from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
-from analytics.dump.records.raw_rows import raw_records
+from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
+from analytics.dump.records.raw_rows_encoding import encoding_that_fits
 from analytics.spark_worker import on_worker
 from analytics.wire.failure import Reason
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from analytics.decode.records.chunks import Decoded
     from analytics.decode.tasks import Settings
+    from analytics.dump.copies.plan import PlanOptions
+    from analytics.dump.records.raw_rows_files import RawRows
     from analytics.workspace import Part
 
 PARTITION = ("topic", "partition")
 ORDER = (*PARTITION, "offset")
 _MOST_GAPS = 1000
+
+_MOST_TASKS = 200
+_SAMPLE = 100
+
+
 # A key that begins with this or more: no record type is so large, so that it may be any record.
-
-
 @dataclass
 class RowsReport:
     """Where the archived rows of one partition went; times in milliseconds.
@@ -287,3 +299,54 @@ def _repetitions(rows: pa.RecordBatch) -> tuple[NDArray[np.bool_], NDArray[np.bo
     first = np.zeros(rows.num_rows, np.bool_)
     first[starts] = True
     return ~first & ~conflicting, conflicting
+
+
+def decode_archives(
+    spark: SparkSession,
+    archives: Sequence[RawRows],
+    settings: Settings,
+    in_logs: frozenset[tuple[str, int]],
+    options: PlanOptions,
+) -> list[ArchiveReport]:
+    """Decode archived rows; the same row may be in several files.
+
+    Args:
+        spark: The session.
+        archives: Files, format by format.
+        settings: Where parts are written, and what is wanted.
+        in_logs: Partitions whose rows are not needed, because there are logs of them.
+        options: What a person asked for.
+    """
+    if not archives:
+        return []
+    encoding, topics = options.value_encoding, options.topics
+    frames = [
+        read_raw_rows(spark, each.files, each.format, encoding, each.place) for each in archives
+    ]
+    wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
+    size = sum(_size(path) for archive in archives for path in archive.files)
+    tasks = max(1, min(_MOST_TASKS, size // TASK_BYTES))
+    rows = reduce(lambda one, other: one.unionByName(other), frames)
+    if options.partitions is not None:
+        rows = rows.where(rows["partition"].isin(*options.partitions) | rows["partition"].isNull())
+    return decode_rows_on_spark(rows, settings, wanted, tasks, in_logs)
+
+
+def encoding_to_try(
+    spark: SparkSession,
+    archives: Sequence[RawRows],
+    reports: Sequence[RowsReport],
+    encoding: str | None,
+) -> str | None:
+    """Return the encoding that keys look like, where most rows could not be decoded as they are."""
+    decoded = sum(each.counts.kinds.total() for each in reports)
+    if sum(each.counts.undecoded.total() for each in reports) <= decoded:
+        return None
+    keys = [key for each in archives for key in read_keys(spark, each, INTERNAL_TOPICS, _SAMPLE)]
+    found = encoding_that_fits(keys)
+    return None if found == encoding else found
+
+
+def _size(path: str) -> int:
+    entry = storage_of(path).entry(path)
+    return entry.size if entry else 0

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from analytics.decode.losses.known_leaders import known_leaders
+from analytics.decode.losses.elections import known_leaders
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
 from analytics.decode.run.workload import is_small_plan, is_small_workspace

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analytics.decode.losses.known_leaders import known_leaders
+from analytics.decode.losses.elections import known_leaders
 from analytics.decode.run.decoding import decode_dump
 from analytics.decode.run.publication import published
 from analytics.decode.run.workload import is_small_plan

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from analytics.decode.checkpoint_delta.chain_inputs import ChainInput, chain_inputs
-from analytics.decode.kip_932_text.share_state_log import read_state, state_plan, state_slices
+from analytics.decode.kip_932_text import read_state, state_plan, state_slices
 from analytics.decode.selection import names_wanted
 from analytics.replay.checkpoint_delta.chain_doubts import unseen
 from analytics.replay.checkpoint_delta.chain_fold import fold_chains

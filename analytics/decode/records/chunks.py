@@ -1,4 +1,9 @@
-"""One chunk of raw records to Arrow batches, one per table."""
+"""One chunk of raw records to Arrow batches, one per table.
+
+Control records are transaction markers and, in the metadata log, leader changes and snapshots.
+Key: int16 version, int16 type. COMMIT and ABORT have int16 version and int32 coordinator epoch in
+their value (``EndTransactionMarker``); the producer is that of the batch.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analytics.decode.records.control_markers import decode_control
 from analytics.decode.records.failures import Failures
 from analytics.decode.records.frames import Frames, read_frames
 from analytics.decode.records.secrets import without_secrets
 from analytics.decode.records.tables import (
+    CONTROL_MARKERS,
     Origin,
     decoded_schema,
     labels,
@@ -54,6 +59,20 @@ DECODED = "decoded"
 _FILTERED = "filtered"
 EVERYTHING = Selection()
 _NO_ROWS = np.zeros(0, np.int64)
+
+# ControlRecordType; a number without a word stands for itself.
+_CONTROL_TYPES = {
+    0: "ABORT",
+    1: "COMMIT",
+    2: "LEADER_CHANGE",
+    3: "SNAPSHOT_HEADER",
+    4: "SNAPSHOT_FOOTER",
+    5: "KRAFT_VERSION",
+    6: "KRAFT_VOTERS",
+}
+_TRANSACTION_ENDS = (0, 1)
+_KEY = np.dtype([("version", ">i2"), ("type", ">i2")])
+_END = np.dtype([("version", ">i2"), ("epoch", ">i4")])
 
 
 class RecordKind(NamedTuple):
@@ -177,7 +196,7 @@ class _ChunkDecoder:
         self.decoded.record_bytes[fate] += int(self.records.record_bytes[rows].sum(dtype=np.int64))
 
     def _control(self, rows: NDArray[np.int64]) -> None:
-        batch, failures = decode_control(self.records, rows, self.buffer, self.origin)
+        batch, failures = _decode_control(self.records, rows, self.buffer, self.origin)
         self.failures.extend(failures)
         failed = np.concatenate([_NO_ROWS, *failures.rows])
         self._weigh(CONTROL_TABLE, np.setdiff1d(rows, failed, assume_unique=True))
@@ -345,3 +364,29 @@ def _struct_columns(kind: RecordType, key: Column | None, value: Column) -> dict
         values = struct_array(value, schema.field("value").type)
         columns["value"] = without_secrets(kind, values)
     return columns
+
+
+def _decode_control(
+    records: RawRecords, rows: NDArray[np.int64], buffer: ByteBuffer, origin: Origin
+) -> tuple[pa.RecordBatch, Failures]:
+    """Decode control records into rows of ``control_markers``."""
+    failures = Failures()
+    key_length = records.key.length[rows]
+    readable = key_length >= _KEY.itemsize
+    failures.add(rows[key_length < 0], Reason.NULL_KEY, "control record")
+    short = rows[~readable & (key_length >= 0)]
+    failures.add(short, Reason.TRUNCATED, "control record: key")
+    rows = rows[readable]
+    number = buffer.gather(_KEY, records.key.start[rows])["type"].astype(np.int64)
+    ends = np.isin(number, _TRANSACTION_ENDS)
+    cut = ends & (records.value.length[rows] < _END.itemsize)
+    failures.add(rows[cut], Reason.TRUNCATED, "control record: coordinatorEpoch")
+    rows, number, ends = rows[~cut], number[~cut], ends[~cut]
+    epoch = buffer.gather(_END, np.where(ends, records.value.start[rows], 0))["epoch"]
+    known, index = np.unique(number, return_inverse=True)
+    words = [_CONTROL_TYPES.get(each, str(each)) for each in known.tolist()]
+    columns = surroundings(records, rows, origin) | {
+        "control_type": labels(index, words),
+        "coordinator_epoch": pa.array(epoch.astype(np.int32), mask=~ends),
+    }
+    return table_of(CONTROL_MARKERS, columns, origin), failures

@@ -1,6 +1,7 @@
 """A decode run: plan, tasks on Spark, what became of everything, publication.
 
-Shared by every command that needs decoded tables.
+Shared by every command that needs decoded tables: one pass over the dump, whatever the number of
+tables.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from analytics.decode.kafka_version import (
     infer_kafka_version,
 )
 from analytics.decode.records.chunks import RecordKind
-from analytics.decode.spark import decode_on_spark
-from analytics.decode.tasks import Settings, SliceReport, decode_here
+from analytics.decode.tasks import Settings, SliceReport, TaskReport, decode_here, packed, run_task
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
+from analytics.spark_tasks import run_tasks
 from analytics.workspace import BEFORE_SWAPS, open_location
 from schemas import record_types
 from schemas.releases import FieldEvidence, field_evidence
@@ -37,13 +38,13 @@ if TYPE_CHECKING:
 
     from analytics.decode.archived_rows import ArchiveReport, RowsReport
     from analytics.dump.copies.plan import PlanOptions
+    from analytics.dump.files.model import Slice
     from analytics.dump.records.raw_rows_files import RawRows
     from analytics.workspace import Part
 
 _FEATURES = "decoded/feature_level_record"
 _METADATA_VERSION = "metadata.version"
 _GROUP = ("group", "group_id")
-
 Kinds = dict[tuple[str, str], Counter[RecordKind]]
 """Decoded records by (topic, line of history) and kind; line "" is the one that survived."""
 
@@ -139,7 +140,7 @@ def _archived(
     if spark is None or not archives:
         return []
     # PySpark is heavy: logs are decoded without it.
-    from analytics.decode.archives import decode_archives  # noqa: PLC0415
+    from analytics.decode.archived_rows import decode_archives  # noqa: PLC0415
 
     return decode_archives(spark, archives, settings, in_logs, options)
 
@@ -152,7 +153,7 @@ def _encoding_to_try(
 ) -> str | None:
     if spark is None or not archives:
         return None
-    from analytics.decode.archives import encoding_to_try  # noqa: PLC0415 - as above
+    from analytics.decode.archived_rows import encoding_to_try  # noqa: PLC0415 - as above
 
     return encoding_to_try(spark, archives, rows, options.value_encoding)
 
@@ -277,3 +278,19 @@ class _Groups:
                 for batch in rows.to_batches():
                     groups.update(pc.unique(batch["group"]).to_pylist())
         return groups
+
+
+def decode_on_spark(
+    spark: SparkSession, slices: Sequence[Slice], settings: Settings
+) -> list[TaskReport]:
+    """Decode all slices; returns the reports of the attempts that succeeded, in task order.
+
+    Parts of other attempts (failed, repeated, speculative) stay in the staging folder and are
+    never published.
+    """
+    tasks = packed(slices)
+
+    def run(number: int) -> TaskReport:
+        return run_task(number, [(index, slices[index]) for index in tasks[number]], settings)
+
+    return run_tasks(spark, len(tasks), run)

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.kip_932_text.share_readings import SNAPSHOT, UPDATE
+from analytics.decode.kip_932_text import SNAPSHOT, UPDATE
 from analytics.replay.contract_rows import contract_rows
 from analytics.replay.log.marks import MARKS, with_marks_of
 from analytics.replay.share import share_records
@@ -24,7 +24,7 @@ from analytics.replay.share.share_fold import fold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.decode.kip_932_text.share_state_log import ShareStateLog
+    from analytics.decode.kip_932_text import ShareStateLog
 
     Numbers = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.decode.losses.known_leaders import known_leaders
+from analytics.decode.losses.elections import known_leaders
 from analytics.dump.copies.plan import plan
 from analytics.dump.records.leader_records import leader_records
 from tests.support.decoded_frames import frames_of_dump

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.decode.kip_932_text.share_state_log import read_state, state_plan, state_slices
+from analytics.decode.kip_932_text import read_state, state_plan, state_slices
 from analytics.replay.kip_932_text.text_replay import text_tables
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update

@@ -1,1 +1,0 @@
-"""`__share_group_state` as a late text of KIP-932 has it, beside the reading of releases."""
