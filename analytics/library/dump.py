@@ -22,7 +22,7 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
-from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.dump.inspection.losses import with_archived_losses
 from analytics.engine.framed_instant import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError

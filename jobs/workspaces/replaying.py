@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.run.workload import is_small_workspace
 from analytics.dump.files.inputs import recognize
-from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.dump.inspection.losses import with_archived_losses
 from analytics.engine.framed_instant import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import InputNotRecognizedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.dump.inspection.archived_losses import with_archived_losses
+from analytics.dump.inspection.losses import with_archived_losses
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.replay.dump.assumptions import assumed_of
 from analytics.replay.dump.followed_lines import followed_lines

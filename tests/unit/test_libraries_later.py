@@ -44,7 +44,7 @@ def test_spark_gets_it() -> None:
 
 def test_loops_are_compiled_without_looking_for_linear_algebra() -> None:
     told = python(
-        "withhold_libraries(); from analytics.dump.records.record_walk import walk_records; "
+        "withhold_libraries(); from analytics.dump.records.chunk_reader import walk_records; "
         "walk_records.compiled; print('numba' in sys.modules, 'scipy' in sys.modules)"
     )
     assert told.stdout == "True False\n", told.stderr

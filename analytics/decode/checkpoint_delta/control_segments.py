@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.checkpoint_delta.chain_records import IDS, RECORDS, TABLES, ChainLog, Lost
+from analytics.dump.batches.damage import DEFAULT_LIMITS
 from analytics.dump.batches.headers import read_headers
-from analytics.dump.batches.limits import DEFAULT_LIMITS
 from analytics.dump.batches.walks import walk_copy
 from analytics.dump.copies.slices import log_start
 from analytics.dump.files.byte_source import ByteSource

@@ -24,11 +24,11 @@ from analytics.dump.copies.plan import absent_partitions
 from analytics.dump.files.data_log_times import data_segments_and_times
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.files.stable_ends import stable_ends
-from analytics.dump.inspection.archived_losses import with_archived_losses
-from analytics.dump.inspection.changes import has_changed
 from analytics.dump.inspection.leader_clocks import with_leader_clocks
 from analytics.dump.inspection.leaderless_ends import with_absent_leaders
+from analytics.dump.inspection.losses import with_archived_losses
 from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
+from analytics.dump.inspection.study import has_changed
 from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time

@@ -1,16 +1,17 @@
-"""The batch headers of a segment, as columns."""
+"""The batch headers of a segment, as columns: one row a batch, at the same place in every array."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from analytics.calendar_numbers import are_times
-from analytics.dump.batches.batch_rows import BatchRows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from analytics.dump.records.raw_records import Batches
@@ -36,6 +37,7 @@ _MAGIC_2 = np.dtype(
         ("count", ">i4"),
     ]
 )
+
 # LegacyRecord in a LogEntry: the timestamp is there in magic 1 only.
 _MAGIC_0_1 = np.dtype(
     {
@@ -45,12 +47,38 @@ _MAGIC_0_1 = np.dtype(
         "itemsize": HEADER_BYTES,
     }
 )
-
 CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
+
+
+@dataclass(frozen=True)
+class BatchRows:
+    """What is known of batches; what it is, the fields of those who inherit say.
+
+    Attributes:
+        position: Byte position in the file.
+    """
+
+    position: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.position.size
+
+    def take(self, rows: NDArray[Any] | slice) -> Self:
+        """Return the given rows (indices, a mask or a slice)."""
+        return type(self)(*(getattr(self, each.name)[rows] for each in fields(self)))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all parts; at least one part."""
+        parts = [part for part in parts if len(part)] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        names = [each.name for each in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True)

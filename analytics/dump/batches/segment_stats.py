@@ -1,15 +1,18 @@
-"""What a file's batch headers say together: counted chunk by chunk, while walking or decoding."""
+"""What a file's batch headers say together: counted chunk by chunk, while walking or decoding.
+
+Times are counted by the leader that wrote them: what its clock said first and last.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analytics.calendar_numbers import are_times
-from analytics.dump.batches.epoch_times import EpochTimes, epoch_times_of, in_all
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
 from analytics.dump.batches.stretches import (
@@ -22,7 +25,7 @@ from analytics.dump.batches.stretches import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -156,7 +159,7 @@ class SegmentStats:
             magics=before.magics + _counted(headers.magic),
             codecs=before.codecs + _counted(headers.codec),
             leader_epochs=_extended(before.leader_epochs, headers),
-            epoch_times=in_all((*before.epoch_times, *epoch_times_of(headers))),
+            epoch_times=in_all((*before.epoch_times, *_epoch_times_of(headers))),
             thinned_end=_last(headers.last_offset, thinned, before.thinned_end),
             stretches=in_order((*before.stretches, *stretches_of(headers))),
         )
@@ -322,3 +325,47 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 def _most(one: int | None, other: int | None) -> int | None:
     return max((each for each in (one, other) if each is not None), default=None)
+
+
+class EpochTimes(NamedTuple):
+    """Batches of one leader epoch.
+
+    Attributes:
+        epoch: The leader epoch.
+        least_ms: The least time of a batch, epoch milliseconds.
+        most_ms: The greatest.
+    """
+
+    epoch: int
+    least_ms: int
+    most_ms: int
+
+
+def _epoch_times_of(headers: Headers) -> tuple[EpochTimes, ...]:
+    """Return the times of batches that have one, and a leader epoch; ascending."""
+    known = are_times(headers.max_timestamp) & (headers.leader_epoch >= 0)
+    epochs, times = headers.leader_epoch[known], headers.max_timestamp[known]
+    if not epochs.size:
+        return ()
+    order = np.argsort(epochs, kind="stable")
+    epochs, times = epochs[order], times[order]
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(epochs)) + 1])
+    return tuple(
+        map(
+            EpochTimes,
+            epochs[starts].tolist(),
+            np.minimum.reduceat(times, starts).tolist(),
+            np.maximum.reduceat(times, starts).tolist(),
+        )
+    )
+
+
+def in_all(times: Iterable[EpochTimes]) -> tuple[EpochTimes, ...]:
+    """Return times of several pieces as those of all of them together, ascending."""
+    found: dict[int, EpochTimes] = {}
+    for each in times:
+        held = found.get(each.epoch, each)
+        found[each.epoch] = EpochTimes(
+            each.epoch, min(held.least_ms, each.least_ms), max(held.most_ms, each.most_ms)
+        )
+    return tuple(found[epoch] for epoch in sorted(found))

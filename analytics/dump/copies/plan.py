@@ -1,20 +1,30 @@
-"""From INPUTs to what is read: one slice after the other, every record accounted for."""
+"""From INPUTs to what is read: one slice after the other, every record accounted for.
+
+Batches that have rotted on one broker's disk are taken from another one's copy that is sound.
+Copies hold the same bytes, so comparing them finds rot far sooner than summing over every batch; a
+checksum is only asked where they differ, to tell whose bytes are the true ones.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from analytics.dump.batches.checksums import checksum_in_file
+from analytics.dump.batches.damage import Damage, DamageReason
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.batches.walks import walk_copy, walk_segment
+from analytics.dump.batches.walks import CopyLog, walk_copy, walk_segment
 from analytics.dump.copies.before_swaps import before_swaps, why_not_before_swaps
-from analytics.dump.copies.corrupt_batches import without_rot
+from analytics.dump.copies.compare import near_batches
 from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders
 from analytics.dump.copies.slices import ALL_THAT_COUNTS, Edges, slices_of_lines, slices_of_one
 from analytics.dump.copies.surviving_lines import find_lines, ranked_copies, with_witnessed_epochs
+from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import (
@@ -28,14 +38,18 @@ from analytics.dump.files.model import (
     Slice,
 )
 from analytics.dump.files.snapshots import choose_snapshots
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 SPLIT_BYTES = 128 << 20
 MOST_ABSENT = 10_000
+
+_PIECE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -194,7 +208,7 @@ def plan_partition(
     logs = with_witnessed_epochs([walk_copy(each) for each in group], leaders)
     if options.compare_bytes:
         ranked = ranked_copies(logs, node_ids)
-        logs = without_rot(sorted(ranked, key=lambda log: log.name != options.prefer_copy))
+        logs = _without_rot(sorted(ranked, key=lambda log: log.name != options.prefer_copy))
     lines = find_lines(logs, options.prefer_copy, node_ids)
     slices, unions = slices_of_lines(lines, options.split_bytes, options.edges)
     snapshots, notes = choose_snapshots([log.partition for log in lines.copies])
@@ -268,3 +282,116 @@ def next_offset(segment: SegmentFile) -> int:
 
 def _place(topic: str) -> int:
     return INTERNAL_TOPICS.index(topic)
+
+
+class _Run(NamedTuple):
+    """Batches that lie side by side in one file of each copy, ``own`` and ``twin`` in turn."""
+
+    own: NDArray[np.int64]
+    twin: NDArray[np.int64]
+
+
+def _without_rot(logs: Sequence[CopyLog]) -> list[CopyLog]:
+    """Return the copies with batches taken out that another copy shows to be damaged.
+
+    Each copy is held against the first one; what no other copy holds is not looked at.
+
+    Args:
+        logs: Of one partition, the one to be decoded first.
+    """
+    first, *others = logs
+    held = []
+    for other in others:
+        rotten, rotten_first = _rotten(other, first)
+        held.append(_without(other, rotten))
+        first = _without(first, rotten_first)
+    return [first, *held]
+
+
+def _rotten(other: CopyLog, first: CopyLog) -> tuple[list[int], list[int]]:
+    """Return the rows of both copies whose bytes differ and do not check."""
+    rotten: tuple[list[int], list[int]] = ([], [])
+    for run in _runs(other, first):
+        try:
+            for row, twin in _differing(other, first, run):
+                for log, number, found in ((other, row, rotten[0]), (first, twin, rotten[1])):
+                    if not _checks(log, number):
+                        found.append(number)
+        except InputUnreadableError:
+            # Whoever reads the file next is told.
+            continue
+    return rotten
+
+
+def _runs(other: CopyLog, first: CopyLog) -> Iterator[_Run]:
+    near = near_batches(other.headers, first.headers)
+    own = np.flatnonzero(near.equal)
+    twin = near.row[own]
+    if not own.size:
+        return
+    breaks = np.zeros(own.size - 1, np.bool_)
+    for log, rows in ((other, own), (first, twin)):
+        ends = log.headers.position[rows] + log.headers.size[rows]
+        breaks |= (log.file[rows[1:]] != log.file[rows[:-1]]) | (
+            log.headers.position[rows[1:]] != ends[:-1]
+        )
+    edges = [0, *(np.flatnonzero(breaks) + 1).tolist(), own.size]
+    for start, end in pairwise(edges):
+        yield _Run(own[start:end], twin[start:end])
+
+
+def _differing(other: CopyLog, first: CopyLog, run: _Run) -> Iterator[tuple[int, int]]:
+    """Yield the rows of batches of a run whose bytes are not the same in both files."""
+    starts = other.headers.position[run.own]
+    begin, end = int(starts[0]), int(starts[-1] + other.headers.size[run.own[-1]])
+    shift = int(first.headers.position[run.twin[0]]) - begin
+    with (
+        ByteSource(_path(other, int(run.own[0]))) as ours,
+        ByteSource(_path(first, int(run.twin[0]))) as theirs,
+    ):
+        for position in range(begin, end, _PIECE_BYTES):
+            size = min(_PIECE_BYTES, end - position)
+            same = ours.array(position, size) == theirs.array(position + shift, size)
+            if same.all():
+                continue
+            places = np.flatnonzero(~same) + position
+            for at in np.unique(np.searchsorted(starts, places, "right") - 1).tolist():
+                yield int(run.own[at]), int(run.twin[at])
+
+
+def _checks(log: CopyLog, row: int) -> bool:
+    headers = log.headers
+    position, size = int(headers.position[row]), int(headers.size[row])
+    with ByteSource(_path(log, row)) as source:
+        found = checksum_in_file(source, position, size, int(headers.magic[row]))
+    return found == int(headers.crc[row])
+
+
+def _without(log: CopyLog, rows: Iterable[int]) -> CopyLog:
+    """Return a copy with batches taken for damage."""
+    bad = np.array(sorted(set(rows)), np.int64)
+    if not bad.size:
+        return log
+    walks = list(log.walks)
+    for number in np.unique(log.file[bad]).tolist():
+        positions = log.headers.position[bad[log.file[bad] == number]]
+        walk = walks[number]
+        keep = ~np.isin(walk.headers.position, positions)
+        lost = walk.headers.take(~keep)
+        damages = [
+            Damage(position, size, DamageReason.BAD_CRC, offset=offset, records=max(count, 0))
+            for position, size, offset, count in zip(
+                lost.position.tolist(),
+                lost.size.tolist(),
+                lost.base_offset.tolist(),
+                lost.count.tolist(),
+                strict=True,
+            )
+        ]
+        ordered = sorted((*walk.damages, *damages), key=lambda each: each.position)
+        walks[number] = replace(walk, parts=(walk.headers.take(keep),), damages=tuple(ordered))
+    return replace(log, walks=tuple(walks))
+
+
+def _path(log: CopyLog, row: int) -> str:
+    return log.walks[int(log.file[row])].segment.path

@@ -2,24 +2,32 @@
 
 No record is read. What tells when a log had grown to where is a segment's `.timeindex`, the header
 of its last batch, and where the next segment begins.
+
+Each entry of a `.timeindex` says that up to its offset no record is newer than its timestamp, and
+that the record at the offset, or one of its batch, is that old (``TimeIndex.maybeAppend``). Kafka
+adds one every few kilobytes, where the timestamp is a new one, and a last one when the segment is
+closed. The file of the segment that is written is as long as it may become, and ends in zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from analytics.calendar_numbers import are_times
+from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.data_topics import last_batch_of
-from analytics.dump.files.storage import storage_of
-from analytics.dump.files.time_index import SUFFIX, IndexedTimes, read_time_index
-from analytics.epoch_times import time_of
+from analytics.dump.files.storage import is_uri, storage_of
+from analytics.epoch_times import LAST_MS, time_of
 from analytics.errors import InputUnreadableError
 from analytics.time_columns import TIMESTAMP, times_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from analytics.dump.files.data_topics import LastBatch
     from analytics.dump.files.model import Copy, PartitionCopy, SegmentFile
 
@@ -35,7 +43,6 @@ SEGMENTS = pa.schema(
     ]
 )
 """Files of data topics: the table `data_segments`."""
-
 TIMES = pa.schema(
     [
         *_WHOSE,
@@ -45,6 +52,12 @@ TIMES = pa.schema(
     ]
 )
 """Which timestamps records had reached, and where: the table `data_log_times`."""
+
+_SUFFIX: Final = ".timeindex"
+_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+_READ_WHOLE: Final = 64 << 10
+_POINTS: Final = 128
+"""Of a longer index: so many entries, evenly spaced, tell when a segment was written."""
 
 
 def data_segments_and_times(copies: Iterable[Copy]) -> tuple[pa.Table, pa.Table]:
@@ -120,11 +133,11 @@ def _files(partition: PartitionCopy) -> Iterator[_File]:
 def _indexed(segment: SegmentFile, there: set[str]) -> IndexedTimes:
     nothing = IndexedTimes(np.empty(0, np.int64), np.empty(0, np.int64))
     name = segment.path.rpartition("/")[2]
-    index = name.removesuffix(_LOG) + SUFFIX
+    index = name.removesuffix(_LOG) + _SUFFIX
     if not name.endswith(_LOG) or index not in there:
         return nothing
     try:
-        return read_time_index(segment.path.removesuffix(_LOG) + SUFFIX, segment.base_offset)
+        return read_time_index(segment.path.removesuffix(_LOG) + _SUFFIX, segment.base_offset)
     except InputUnreadableError:
         return nothing
 
@@ -140,3 +153,56 @@ def _times(partition: PartitionCopy, times: IndexedTimes, is_append_time: bool) 
         pa.array([is_append_time] * count, pa.bool_()),
     ]
     return pa.table(columns, schema=TIMES)
+
+
+class IndexedTimes(NamedTuple):
+    """Entries, ascending: timestamps in epoch milliseconds, and offsets."""
+
+    timestamps: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+def read_time_index(path: str, base_offset: int) -> IndexedTimes:
+    """Return entries of an index: all of a short one, some of a long one, the last one always.
+
+    What does not ascend, or has a time that no calendar has, is no entry: what follows it is left
+    out.
+
+    Raises:
+        InputUnreadableError: The file cannot be read.
+    """
+    with ByteSource(path) as source:
+        count = source.size // _ENTRY.itemsize
+        # Over a network one long read costs less than many short ones.
+        if source.size <= _READ_WHOLE or is_uri(path):
+            entries = _entries(source, 0, count)
+        else:
+            written = _entry_count(source, count)
+            wanted = np.unique(np.linspace(0, max(written - 1, 0), _POINTS).astype(np.int64))
+            parts = [_entries(source, place, 1) for place in wanted.tolist()]
+            entries = np.concatenate(parts)
+    timestamps, relative = entries["timestamp"].astype(np.int64), entries["offset"].astype(np.int64)
+    ascends = (np.diff(timestamps) > 0) & (np.diff(relative) > 0)
+    ascends &= are_times(timestamps[1:])
+    is_first = len(timestamps) > 0 and bool(0 < timestamps[0] <= LAST_MS and relative[0] >= 0)
+    kept = int(np.argmin(np.r_[ascends, False])) + 1 if is_first else 0
+    return IndexedTimes(timestamps[:kept], relative[:kept] + base_offset)
+
+
+def _entries(
+    source: ByteSource, first: int, count: int
+) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    size = _ENTRY.itemsize
+    return np.frombuffer(source.bytes(first * size, count * size), _ENTRY)
+
+
+def _entry_count(source: ByteSource, count: int) -> int:
+    """Return how many entries stand before the zeros at the end."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if _entries(source, middle, 1)["timestamp"][0] > 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -3,6 +3,10 @@
 It is the first offset of the earliest open transaction, else the log's end (KIP-98). Which are
 open a producer snapshot says up to its offset, and behind it the headers of batches: a batch with
 data opens its producer's transaction, a control batch ends it. No record is read.
+
+A broker writes a producer snapshot when it starts a segment, and when it stops
+(``ProducerStateManager``, ``ProducerSnapshot.json``): version, CRC-32C of the rest, number of
+producers, and of each 46 bytes.
 """
 
 from __future__ import annotations
@@ -12,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from crc32c import crc32c
 
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.walks import walk_segment
+from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.data_topics import end_of
 from analytics.dump.files.model import NOTHING_KNOWN
-from analytics.dump.files.producer_snapshot import SUFFIX, open_in_snapshot
 from analytics.dump.files.storage import join
 from analytics.errors import InputUnreadableError
 
@@ -37,12 +42,28 @@ STABLE_ENDS = pa.schema(
     ]
 )
 """Last stable offsets: the table `data_stable_ends`."""
-
 MOST_WALKED: Final = 64 << 20
 """Bytes of a log whose headers are looked at; where a snapshot leaves more, nothing is told."""
 TOO_LONG: Final = "more of the log than is looked at lies behind its last producer snapshot"
 NO_BEGINNING: Final = "which transactions were open where the log begins no producer snapshot says"
 NOT_WHOLE: Final = "a part of the log cannot be read"
+
+SUFFIX: Final = ".snapshot"
+_VERSION: Final = 1
+_HEAD: Final = np.dtype([("version", ">i2"), ("crc", ">u4"), ("count", ">i4")])
+_CHECKED_FROM: Final = 6
+_PRODUCER: Final = np.dtype(
+    [
+        ("producer_id", ">i8"),
+        ("epoch", ">i2"),
+        ("last_sequence", ">i4"),
+        ("last_offset", ">i8"),
+        ("offset_delta", ">i4"),
+        ("timestamp", ">i8"),
+        ("coordinator_epoch", ">i4"),
+        ("first_offset_of_transaction", ">i8"),
+    ]
+)
 
 
 def stable_ends(copies: Iterable[Copy]) -> pa.Table:
@@ -126,3 +147,29 @@ def _in_transactions(headers: Headers, offset: int) -> Iterator[tuple[int, int, 
         headers.is_control[chosen].tolist(),
         strict=True,
     )
+
+
+def open_in_snapshot(path: str) -> Mapping[int, int] | None:
+    """Return first offsets of open transactions, by producer id.
+
+    Returns:
+        None where the file is not one of the known version, or not whole.
+
+    Raises:
+        InputUnreadableError: The file cannot be read.
+    """
+    with ByteSource(path) as source:
+        data = source.bytes(0, source.size)
+    if len(data) < _HEAD.itemsize:
+        return None
+    head = np.frombuffer(data, _HEAD, 1)[0]
+    is_whole = len(data) == _HEAD.itemsize + int(head["count"]) * _PRODUCER.itemsize
+    if not is_whole or head["version"] != _VERSION or head["crc"] != crc32c(data[_CHECKED_FROM:]):
+        return None
+    producers = np.frombuffer(data, _PRODUCER, offset=_HEAD.itemsize)
+    first = producers["first_offset_of_transaction"]
+    return {
+        int(producer): int(offset)
+        for producer, offset in zip(producers["producer_id"], first, strict=True)
+        if offset >= 0
+    }

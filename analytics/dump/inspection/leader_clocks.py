@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analytics.dump.batches.epoch_times import EpochTimes
+from analytics.dump.batches.segment_stats import EpochTimes
 from analytics.dump.batches.stretches import BACK_MS, FORWARD_MS
 from analytics.dump.copies.leadership import NOBODY, Leaders, Leadership, MadeAt
 from analytics.epoch_times import iso_time

@@ -1,6 +1,7 @@
 """Records that a partition's log once had and the dump lacks: where, and what shows it.
 
-What compaction removed is no loss: it left the last record of every key.
+What compaction removed is no loss: it left the last record of every key. Archived rows lack offsets
+that no row has, and rows that do not decode.
 """
 
 from __future__ import annotations
@@ -9,11 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED
+
 OPEN_END = 1 << 62
 """End of a loss of which nobody knows how far it reaches."""
-
 WITHIN_FILE = "is_within_file"
 _MOST_NAMED = 3
+
+UNDECIDED = "archived rows do not show transactions"
+"""Why a commit of archived rows may never have taken effect."""
+_WHY = {
+    NOT_ARCHIVED: "no archived row",
+    NOT_DECODED: "a row that cannot be decoded",
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -126,3 +135,35 @@ def lacks(topic: str, partition: int, losses: Sequence[Loss]) -> str:
     named = ", ".join(each.in_words for each in losses[:_MOST_NAMED])
     more = len(losses) - _MOST_NAMED
     return f"{topic}-{partition} lacks {named}" + (f" and {more} more ranges" if more > 0 else "")
+
+
+def _archived_losses(gaps: Iterable[Mapping[str, Any]], *, is_whole: bool = False) -> list[Loss]:
+    """Return what may be lost of a partition of archived rows.
+
+    Args:
+        gaps: As the manifest has them.
+        is_whole: Nothing was left out of the archive, so that an offset without a row is no loss.
+    """
+    return merged(
+        Loss(gap["first_offset"], gap["end_offset"], _WHY[gap["kind"]])
+        for gap in gaps
+        if not (is_whole and gap["kind"] == NOT_ARCHIVED)
+    )
+
+
+def with_archived_losses(manifest: Mapping[str, Any], *, is_whole: bool = False) -> dict[str, Any]:
+    """Return a manifest that says what its partitions of archived rows lack.
+
+    Args:
+        manifest: Of decoded tables.
+        is_whole: As `_archived_losses` takes it.
+    """
+    rows = []
+    for row in manifest["partitions"]:
+        if row.get("copy", "") is not None:
+            rows.append(row)
+            continue
+        losses = _archived_losses(row["gaps"], is_whole=is_whole)
+        said = lacks(row["topic"], row["partition"], losses) if losses else None
+        rows.append({**row, "losses": loss_rows(losses), "lacks": said})
+    return {**manifest, "partitions": rows}

@@ -1,7 +1,8 @@
 """A whole dump looked at through its headers: every copy surveyed, lines of history compared.
 
 Large dumps are shared out among processes; small ones are done at once, since a process costs more
-than they do.
+than they do. Brokers roll, clean and delete as they run: a dump that did not stand still while it
+was read is one that says so.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from analytics.dump.files.model import (
     PartitionCopy,
     SegmentFile,
 )
-from analytics.dump.inspection.changes import has_changed
+from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import PartitionSurvey, survey_of
 from analytics.dump.records.sample import SAMPLE_BYTES, Sample, nothing_sampled, sample_segment
 
@@ -276,3 +277,17 @@ def _note(
             findings.sample = findings.sample.add(
                 sample_segment(partition.topic, walk.segment, end)
             )
+
+
+def has_changed(partition: PartitionCopy) -> bool:
+    """Whether files of a partition came, went or changed since it was listed."""
+    entries = storage_of(partition.directory).list(partition.directory)
+    now = {entry.name: (entry.size, entry.modified) for entry in entries if not entry.is_folder}
+    for segment in partition.segments:
+        name = segment.name.rpartition("/")[2]
+        if now.pop(name, None) != (segment.size, segment.modified):
+            return True
+    known = {item.name for item in partition.ignored}
+    return partition.whole and any(
+        name.endswith((".log", ".swap", ".checkpoint")) and name not in known for name in now
+    )

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.dump.batches.damage import DamageReason, TailKind
-from analytics.dump.batches.epoch_times import in_all
-from analytics.dump.batches.segment_stats import steps_in
+from analytics.dump.batches.segment_stats import in_all, steps_in
 from analytics.dump.batches.stretches import ClockStep, Stretch, in_order
 from analytics.dump.copies.slices import log_start
 from schemas import COMPACTED_TOPICS
@@ -17,8 +16,7 @@ from schemas import COMPACTED_TOPICS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from analytics.dump.batches.epoch_times import EpochTimes
-    from analytics.dump.batches.segment_stats import SegmentSurvey
+    from analytics.dump.batches.segment_stats import EpochTimes, SegmentSurvey
     from analytics.dump.files.model import PartitionCopy
 
 COMPACTION = "compaction"

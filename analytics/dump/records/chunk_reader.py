@@ -1,4 +1,10 @@
-"""Batches of one stretch of a file to raw records, whatever their formats and codecs."""
+"""Batches of one stretch of a file to raw records, whatever their formats and codecs.
+
+In magic 2 (``DefaultRecord.readFrom``) nothing says where a record begins but the lengths of those
+before it, and within a record nothing says where a field begins but those before it: one pass from
+the first byte to the last, over all batches of a chunk together. A batch in which one record does
+not fit is given up as a whole.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +23,41 @@ from analytics.dump.records.message_sets import (
     read_messages,
     value_of_wrapper,
 )
-from analytics.dump.records.raw_records import Batches, Chunk, RawRecords
-from analytics.dump.records.record_batches import Failures, Regions, read_batches
+from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans
 from analytics.dump.records.record_columns import RecordColumns
 from analytics.dump.records.regions import Arena, Expansion
+from analytics.wire.compiled import BYTES, compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.limits import Limits
+    from analytics.dump.batches.damage import Limits
+    from analytics.wire.compiled import Bytes
 
 _CODECS: Final = {each.value: each.name.lower() for each in Codec}
 _ARENA_CHUNKS: Final = 4
 """Decompressed bytes of one piece, in chunks."""
+
+_Failures = dict[int, DamageReason]
+"""Why the batch in a row could not be read."""
+
+SOUND, BAD_RECORD, BAD_COUNT = 0, 1, 2
+"""How the walk over a batch ended."""
+
+_REASONS = {BAD_RECORD: DamageReason.BAD_RECORD, BAD_COUNT: DamageReason.BAD_RECORD_COUNT}
+
+VARINT: Final = 5
+"""Bytes of the longest varint of 32 bits."""
+VARLONG: Final = 10
+"""Bytes of the longest of 64 bits."""
+_START, _END, _COUNT, _BASE_OFFSET, _LAST_OFFSET = range(5)
+"""What `walk_records` is told of each batch."""
+_INT64_MAX: Final = 2**63 - 1
+_BATCH, _OFFSET, _TIMESTAMP, _RECORD_BYTES, _KEY, _KEY_LENGTH, _VALUE, _VALUE_LENGTH = range(8)
+COLUMNS: Final = 8
+"""What `walk_records` fills in for each record."""
 
 
 class ChunkReader:
@@ -73,7 +99,7 @@ class _Piece:
 
     def decompress(self, arena: Arena) -> int:
         """Lay out the regions of as many batches as there is room for; return how many."""
-        self._failures: Failures = {}
+        self._failures: _Failures = {}
         size = self._within_records()
         self._region_start = self.start[:size] + BATCH_HEADER
         self._region_end = self.start[:size] + self.batches.size[:size]
@@ -159,7 +185,7 @@ class _Piece:
             append_time=batches.max_timestamp,
             is_append_time=batches.timestamp_type == 1,
         )
-        columns, failures = read_batches(self.data, regions)
+        columns, failures = _read_batches(self.data, regions)
         self._failures |= {int(rows[row]): why for row, why in failures.items()}
         return replace(columns, batch=rows[columns.batch])
 
@@ -235,3 +261,160 @@ class _Piece:
             offset,
             records=max(min(count, most), 0),
         )
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Where the records of magic 2 batches lie, decompressed; one row a batch.
+
+    Attributes:
+        start: First byte in the buffer.
+        end: After the last byte.
+        count: Records claimed.
+        base_offset: Of the batch.
+        last_offset: Of the batch.
+        base_timestamp: What the records' timestamps are relative to.
+        append_time: Timestamp of all records where ``is_append_time``.
+        is_append_time: The broker set the timestamps.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    count: NDArray[np.int64]
+    base_offset: NDArray[np.int64]
+    last_offset: NDArray[np.int64]
+    base_timestamp: NDArray[np.int64]
+    append_time: NDArray[np.int64]
+    is_append_time: NDArray[np.bool_]
+
+
+def _read_batches(data: NDArray[np.uint8], regions: Regions) -> tuple[RecordColumns, _Failures]:
+    """Read all records; those of batches that fail are not among them.
+
+    Args:
+        data: The buffer; the regions lie in it.
+        regions: Where the records lie.
+    """
+    # No more than fit: what is claimed beyond that fails, and must not cost memory.
+    room = (regions.end - regions.start) // MIN_RECORD
+    rows = np.empty((COLUMNS, int(np.clip(regions.count, 0, room).sum())), np.int64)
+    outcome = np.empty(regions.count.size, np.int8)
+    batches = np.stack(
+        [regions.start, regions.end, regions.count, regions.base_offset, regions.last_offset]
+    )
+    found = walk_records(rows.size, data, batches, rows, outcome)
+    batch, offset, timestamp, record_bytes, key, key_length, value, value_length = rows[:, :found]
+    timestamp += regions.base_timestamp[batch]
+    if regions.is_append_time.any():
+        by_broker = regions.is_append_time[batch]
+        timestamp = np.where(by_broker, regions.append_time[batch], timestamp)
+    failed = np.flatnonzero(outcome)
+    reasons = [_REASONS[each] for each in outcome[failed].tolist()]
+    columns = RecordColumns(
+        batch, offset, timestamp, record_bytes, Spans(key, key_length), Spans(value, value_length)
+    )
+    return columns, dict(zip(failed.tolist(), reasons, strict=True))
+
+
+def read_varint(data: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
+    """Read a signed varint: base 128, least significant first, zigzag (``ByteUtils``).
+
+    Returns the value and the place after it; 0 and a place beyond ``end`` where it does not end
+    before that or within ``longest`` bytes, and where it would begin there.
+    """
+    sign = value = 0
+    for group in range(longest):
+        if at >= end:
+            break
+        byte = data[at]
+        at += 1
+        if group == 0:
+            sign, value = byte & 1, (byte & 0x7F) >> 1
+        else:
+            value |= (byte & 0x7F) << (7 * group - 1)
+        if byte < 0x80:
+            return (value & _INT64_MAX) ^ -sign, at
+    return 0, end + 1
+
+
+def _pass_headers(data: Bytes, at: int, end: int) -> int:
+    """Return where the headers of a record end, a place beyond ``end`` where they do not fit."""
+    count, at = read_varint(data, at, end, VARINT)
+    if count < 0:
+        return end + 1
+    for part in range(2 * count):
+        length, at = read_varint(data, at, end, VARINT)
+        # A header's key is never null, its value may be.
+        if length < -(part & 1):
+            return end + 1
+        at += max(length, 0)
+        if at > end:
+            break
+    return at
+
+
+@compiled(f"int64({BYTES}, int64[:, ::1], int64[:, ::1], int8[::1])", read_varint, _pass_headers)
+def walk_records(
+    data: Bytes,
+    batches: NDArray[np.int64],
+    records: NDArray[np.int64],
+    outcome: NDArray[np.int8],
+) -> int:
+    """Find the fields of every record of every batch that is sound from end to end.
+
+    Args:
+        data: The buffer.
+        batches: Of each batch: where its records begin in the buffer, where they end, how many it
+            claims, its first offset, its last.
+        records: Filled: `COLUMNS` rows, with room for as many records as are claimed and could fit.
+            Timestamps are relative to the batch's; a null key or value has length -1, place 0.
+        outcome: Filled: how the walk over each batch ended.
+
+    Returns:
+        The number of records found.
+    """
+    found = 0
+    for batch in range(outcome.size):
+        first = found
+        place, limit = int(batches[_START, batch]), int(batches[_END, batch])
+        base_offset, count = int(batches[_BASE_OFFSET, batch]), int(batches[_COUNT, batch])
+        before = -1
+        why = SOUND
+        if count < 0 or count > (limit - place) // MIN_RECORD:
+            outcome[batch] = BAD_COUNT
+            continue
+        for _ in range(count):
+            length, body = read_varint(data, place, limit, VARINT)
+            stop = body + length
+            if length < MIN_RECORD - 1 or stop > limit:
+                why = BAD_COUNT if place >= limit else BAD_RECORD
+                break
+            # Behind the length one byte of attributes, of which none is in use.
+            timestamp, at = read_varint(data, body + 1, stop, VARLONG)
+            delta, at = read_varint(data, at, stop, VARINT)
+            key_length, key = read_varint(data, at, stop, VARINT)
+            value_length, value = read_varint(data, key + max(key_length, 0), stop, VARINT)
+            at = _pass_headers(data, value + max(value_length, 0), stop)
+            # Two records of one offset, or out of order, would be taken for a compacted log's.
+            offset = base_offset + delta
+            sound = at == stop and key_length >= -1 and value_length >= -1
+            sound = sound and before < delta and base_offset <= offset
+            if not sound or offset > batches[_LAST_OFFSET, batch]:
+                why = BAD_RECORD
+                break
+            records[_BATCH, found] = batch
+            records[_OFFSET, found] = offset
+            records[_TIMESTAMP, found] = timestamp
+            records[_RECORD_BYTES, found] = stop - place
+            records[_KEY, found] = 0 if key_length < 0 else key
+            records[_KEY_LENGTH, found] = key_length
+            records[_VALUE, found] = 0 if value_length < 0 else value
+            records[_VALUE_LENGTH, found] = value_length
+            before, place = delta, stop
+            found += 1
+        if why == SOUND and place != limit:
+            why = BAD_COUNT
+        if why != SOUND:
+            found = first
+        outcome[batch] = why
+    return found

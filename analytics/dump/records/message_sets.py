@@ -2,6 +2,9 @@
 
 The value of a compressed message is a set of messages. In magic 0 their offsets are absolute; in
 magic 1 they count from 0, holes included, and the wrapper carries the offset of the last.
+
+A wrapper's header gives the last offset only, and in magic 0 none that counts. Whether a log's
+offsets make sense cannot be judged without the others, so these few are decompressed to look.
 """
 
 from __future__ import annotations
@@ -17,19 +20,24 @@ from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.headers import LOG_OVERHEAD, SMALLEST, gather
 from analytics.dump.records.raw_records import Spans
 from analytics.dump.records.record_columns import RecordColumns
+from analytics.dump.records.regions import Arena, Expansion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.dump.batches.damage import Limits
+    from analytics.dump.files.byte_source import ByteSource
+    from analytics.dump.records.raw_records import Batches
 
 _LENGTH: Final = np.dtype(">i4")
 _LONG: Final = np.dtype(">i8")
 _KEY_AT: Final = np.array([18, 26], np.int64)
 """Where the key's length stands in an entry, by format number."""
 _TIMESTAMP_AT: Final = 18
-
 _head = struct.Struct(">qiIbb")
 _length_at = struct.Struct(">i").unpack_from
+
+_ARENA: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -172,3 +180,29 @@ def _field(
     wrong = (length < -1) | (after > end)
     span = Spans(np.where(length < 0, 0, start), np.maximum(length, -1))
     return span, np.minimum(after, end), wrong
+
+
+def complete_wrappers(source: ByteSource, batches: Batches, limits: Limits) -> None:
+    """Write first offset, last offset and count of compressed messages into their rows.
+
+    Rows of what cannot be opened stay as they are.
+    """
+    expansion = Expansion(limits)
+    packed = (batches.magic < 2) & (batches.codec != 0) & (batches.size <= limits.max_batch_bytes)
+    for row in np.flatnonzero(packed).tolist():
+        size, magic = int(batches.size[row]), int(batches.magic[row])
+        data = source.array(int(batches.position[row]), size)
+        value = value_of_wrapper(data.data[:size], magic)
+        if value is None:
+            continue
+        expansion.earn(size)
+        arena = Arena(_ARENA, limits, expansion)
+        laid = arena.add(int(batches.codec[row]), data.data[slice(*value)])
+        if laid is None or isinstance(laid, DamageReason):
+            continue
+        wrapper = Wrapper(row, magic, int(batches.last_offset[row]))
+        messages = open_wrapper(arena.data, *laid, wrapper, limits.max_batch_records)
+        if not isinstance(messages, DamageReason):
+            batches.base_offset[row] = messages.offset[0]
+            batches.last_offset[row] = messages.offset[-1]
+            batches.count[row] = messages.offset.size

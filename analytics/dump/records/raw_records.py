@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.dump.batches.batch_rows import BatchRows
+from analytics.dump.batches.header_columns import BatchRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

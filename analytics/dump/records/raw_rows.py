@@ -2,29 +2,33 @@
 
 Such rows have no batches: producer ids, control records and leader epochs are not in them, so
 transactions cannot be told apart and elections leave no trace. The manifest says so.
+
+A column that no row has is no column of nulls: where values are stored under another name, each
+commit would be a deletion. Files whose names begin with an underscore Spark does not read, but
+sinks call a file by its topic first, and the internal topics begin with two.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import reduce
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from analytics.dump.records.raw_records import Batches, RawRecords, Spans
-from analytics.dump.records.raw_rows_columns import PLACE, REQUIRED, check_columns, check_files
 from analytics.dump.records.raw_rows_encoding import column_encoding, parsed
 from analytics.dump.records.raw_rows_files import BINARY
-from analytics.dump.records.raw_rows_lines import is_hidden, lines_of_file
 from analytics.dump.records.raw_rows_places import NOT_JSON, with_numeric_places
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
+from analytics.workspace import open_location
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +46,38 @@ _JSON_FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _JSON_SCHEMA = ", ".join(f"{name} string" for name in (*_JSON_FIELDS, "corrupt"))
 _LOOKED_AT = 1000
 """Lines of which it is seen first which columns they have."""
+
+# What an archived row's batch was is not known; the decoder asks only whether it held markers,
+# and Kafka's consumer hands out none.
+_NO_BATCH = Batches(
+    position=np.zeros(1, np.int64),
+    size=np.zeros(1, np.int64),
+    magic=np.full(1, -1, np.int8),
+    base_offset=np.zeros(1, np.int64),
+    last_offset=np.zeros(1, np.int64),
+    leader_epoch=np.full(1, -1, np.int32),
+    attributes=np.zeros(1, np.int16),
+    codec=np.zeros(1, np.int8),
+    count=np.full(1, -1, np.int32),
+    producer_id=np.full(1, -1, np.int64),
+    producer_epoch=np.full(1, -1, np.int16),
+    is_transactional=np.zeros(1, np.bool_),
+    is_control=np.zeros(1, np.bool_),
+    max_timestamp=np.full(1, -1, np.int64),
+    base_timestamp=np.full(1, -1, np.int64),
+    crc=np.zeros(1, np.uint32),
+    delete_horizon=np.full(1, -1, np.int64),
+    timestamp_type=np.full(1, -1, np.int8),
+)
+
+PLACE: Final = ("topic", "partition")
+"""What `--topic-partition` says where rows do not."""
+_REQUIRED: Final = ("key", "value", *PLACE, "offset")
+_TIME: Final = "timestamp"
+"""A row may lack its time: then no instant can be asked about."""
+_MOST_NAMED: Final = 20
+
+_BLOCK: Final = 4 << 20
 
 
 def read_raw_rows(
@@ -73,7 +109,7 @@ def read_raw_rows(
     if file_format == "json":
         frame = _read_json(spark, paths, has_place=place is not None)
     else:
-        check_files(paths, file_format, has_place=place is not None)
+        _check_files(paths, file_format, has_place=place is not None)
         read = _read_avro if file_format == "avro" else _read_parquet
         frame = read(spark, paths)
     if place is not None:
@@ -139,8 +175,8 @@ def _read_json(spark: SparkSession, paths: Sequence[str], *, has_place: bool) ->
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt"}
     read = lines.withColumn("fields", F.from_json("line", _JSON_SCHEMA, options))
     there = _json_columns(read)
-    if not there >= set(REQUIRED):
-        check_columns(", ".join(paths), _json_keys(lines) | there, has_place=has_place)
+    if not there >= set(_REQUIRED):
+        _check_columns(", ".join(paths), _json_keys(lines) | there, has_place=has_place)
     fields = read.select("file", "line", "fields.*")
     is_object = F.ltrim("line").startswith("{") & F.col("corrupt").isNull()
     flawed = fields.withColumn("flaw", F.when(~is_object, NOT_JSON))
@@ -149,8 +185,8 @@ def _read_json(spark: SparkSession, paths: Sequence[str], *, has_place: bool) ->
 
 def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Return the lines of files, and the file of each; empty ones among them."""
-    hidden = [path for path in paths if is_hidden(path)]
-    shown = [path for path in paths if not is_hidden(path)]
+    hidden = [path for path in paths if _is_hidden(path)]
+    shown = [path for path in paths if not _is_hidden(path)]
     found = []
     if shown:
         text = spark.read.text(shown)
@@ -163,7 +199,7 @@ def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for path in batch.column(0).to_pylist():
-                    yield from lines_of_file(path)
+                    yield from _lines_of_file(path)
 
         files = spark.createDataFrame([(path,) for path in hidden], "path string")
         files = files.repartition(len(hidden))
@@ -188,7 +224,7 @@ def _json_keys(lines: DataFrame) -> set[str]:
 
 def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     for path in paths:
-        if is_hidden(path):
+        if _is_hidden(path):
             raise InputNotRecognizedError(
                 f"{path}: Spark reads no Parquet whose name begins with _: give it another name"
             )
@@ -274,30 +310,6 @@ def _avro_milliseconds(value: object) -> int | None:
     raise InputUnreadableError(message)
 
 
-# What an archived row's batch was is not known; the decoder asks only whether it held markers,
-# and Kafka's consumer hands out none.
-_NO_BATCH = Batches(
-    position=np.zeros(1, np.int64),
-    size=np.zeros(1, np.int64),
-    magic=np.full(1, -1, np.int8),
-    base_offset=np.zeros(1, np.int64),
-    last_offset=np.zeros(1, np.int64),
-    leader_epoch=np.full(1, -1, np.int32),
-    attributes=np.zeros(1, np.int16),
-    codec=np.zeros(1, np.int8),
-    count=np.full(1, -1, np.int32),
-    producer_id=np.full(1, -1, np.int64),
-    producer_epoch=np.full(1, -1, np.int16),
-    is_transactional=np.zeros(1, np.bool_),
-    is_control=np.zeros(1, np.bool_),
-    max_timestamp=np.full(1, -1, np.int64),
-    base_timestamp=np.full(1, -1, np.int64),
-    crc=np.zeros(1, np.uint32),
-    delete_horizon=np.full(1, -1, np.int64),
-    timestamp_type=np.full(1, -1, np.int8),
-)
-
-
 def raw_records(rows: pa.RecordBatch) -> RawRecords:
     """Archived rows as raw records: no batch says anything about them.
 
@@ -329,3 +341,101 @@ def _spans(
     null = column.is_null().to_numpy(zero_copy_only=False)
     content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
     return content, np.where(null, 0, start), np.where(null, -1, length)
+
+
+def _check_columns(where: str, columns: Collection[str], *, has_place: bool = False) -> None:
+    """Refuse rows that lack a column.
+
+    Args:
+        where: The file, or files.
+        columns: The columns that there are.
+        has_place: The topic and the partition are known otherwise.
+
+    Raises:
+        InputNotRecognizedError: One is not there.
+    """
+    needed = [each for each in _REQUIRED if not (has_place and each in PLACE)]
+    missing = [each for each in needed if each not in columns]
+    if not missing:
+        return
+    if _TIME not in columns:
+        missing.append(f"{_TIME} (which may be missing)")
+    if missing[:2] == list(PLACE) and len(missing) == 2 + (_TIME not in columns):
+        missing[1] += " (say whose rows they are with --topic-partition)"
+    named = ", ".join(sorted(map(str, columns))[:_MOST_NAMED]) or "none"
+    raise InputNotRecognizedError(
+        f"{where}: archived rows need the columns of Spark's Kafka source (key, value, topic, "
+        f"partition, offset, timestamp); missing: {', '.join(missing)}; found: {named}. Rename "
+        "the columns, as kcat's payload and ts into value and timestamp."
+    )
+
+
+def _check_files(paths: Iterable[str], file_format: str, *, has_place: bool = False) -> None:
+    """Refuse files that lack a column: each says which it has.
+
+    Args:
+        paths: Of Parquet or Avro.
+        file_format: Which of the two.
+        has_place: The topic and the partition are known otherwise.
+
+    Raises:
+        InputNotRecognizedError: One lacks a column.
+        InputUnreadableError: One cannot be read.
+    """
+    for path in paths:
+        try:
+            found = _of_avro(path) if file_format == "avro" else _of_parquet(path)
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise InputUnreadableError(f"{path} cannot be read: {error!s:.200}") from error
+        _check_columns(path, found, has_place=has_place)
+
+
+def _of_parquet(path: str) -> list[str]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only where there is Parquet
+
+    filesystem, name = open_location(path)
+    return list(pq.read_schema(name, filesystem=filesystem).names)
+
+
+def _of_avro(path: str) -> list[str]:
+    import fastavro  # noqa: PLC0415 - only where there is Avro
+
+    filesystem, name = open_location(path)
+    with filesystem.open_input_file(name) as stream:
+        schema = fastavro.reader(stream).writer_schema
+    fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
+    return [str(each["name"]) for each in fields]
+
+
+def _is_hidden(path: str) -> bool:
+    """Return whether Spark takes a file for none of data."""
+    return path.rstrip("/").rpartition("/")[2].startswith(("_", "."))
+
+
+def _lines_of_file(path: str) -> Iterator[pa.RecordBatch]:
+    """Yield the lines of a file, unpacked where its name says that it is packed.
+
+    Args:
+        path: A local path or a URI.
+
+    Returns:
+        `line` and `file`, some thousands together; bytes that are no UTF-8 are replaced.
+    """
+    filesystem, name = open_location(path)
+    rest = b""
+    with filesystem.open_input_stream(name) as stream:
+        while block := stream.read(_BLOCK):
+            whole, newline, last = (rest + block).rpartition(b"\n")
+            rest = last
+            if newline:
+                yield _batch(whole, path)
+    if rest:
+        yield _batch(rest, path)
+
+
+def _batch(content: bytes, path: str) -> pa.RecordBatch:
+    text = content.decode("utf-8-sig", "replace")
+    lines = pc.split_pattern(pa.array([text]), "\n").flatten()
+    lines = pc.replace_substring_regex(lines, "\r$", "")
+    files = pa.repeat(pa.scalar(path, pa.string()), len(lines))
+    return pa.RecordBatch.from_arrays([lines, files], ["line", "file"])

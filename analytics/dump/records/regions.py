@@ -13,7 +13,7 @@ from analytics.dump.records.raw_records import PADDING
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.limits import Limits
+    from analytics.dump.batches.damage import Limits
 
 
 class Expansion:

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 
-from analytics.dump.batches.damage import CONTENT_LIMIT, Damage, DamageReason
+from analytics.dump.batches.batch_bytes import Summary
+from analytics.dump.batches.damage import (
+    CONTENT_LIMIT,
+    DEFAULT_LIMITS,
+    Damage,
+    DamageReason,
+    Limits,
+)
 from analytics.dump.batches.layout import Layout, lay_out, no_batches
-from analytics.dump.batches.limits import DEFAULT_LIMITS, Limits
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.batches.summary import Summary
 from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.records.chunk_reader import ChunkReader
 from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans

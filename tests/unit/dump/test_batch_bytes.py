@@ -24,7 +24,7 @@ from tests.support.segments import (
 )
 
 if TYPE_CHECKING:
-    from analytics.dump.batches.summary import Summary
+    from analytics.dump.batches.batch_bytes import Summary
 
 HEADER = 61
 

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.dump.copies.plan import next_offset
-from analytics.dump.files.data_log_times import data_segments_and_times
+from analytics.dump.files.data_log_times import data_segments_and_times, read_time_index
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
-from analytics.dump.files.time_index import read_time_index
 from analytics.epoch_times import LAST_MS
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir

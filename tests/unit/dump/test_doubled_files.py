@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.files.duplicate_segments import settle_doubles
+from analytics.dump.files.log_dirs import settle_doubles
 from analytics.dump.files.segments import Listing, list_segments
 from analytics.dump.files.storage import storage_of
 from tests.support.batches import sound_batch

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from analytics.dump.batches.batch_chain import chain_starts, follow_chain
 from analytics.dump.batches.headers import BATCH_HEADER, read_headers
-from analytics.dump.records.raw_records import PADDING
-from analytics.dump.records.record_walk import (
+from analytics.dump.records.chunk_reader import (
     BAD_COUNT,
     BAD_RECORD,
     COLUMNS,
@@ -22,6 +21,7 @@ from analytics.dump.records.record_walk import (
     read_varint,
     walk_records,
 )
+from analytics.dump.records.raw_records import PADDING
 from tests.support.segments import varint
 
 SEGMENT = Path(__file__).parents[2] / (

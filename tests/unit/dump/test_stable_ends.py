@@ -17,8 +17,13 @@ from analytics.dump.copies.plan import next_offset
 from analytics.dump.files import stable_ends as subject
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
-from analytics.dump.files.producer_snapshot import open_in_snapshot
-from analytics.dump.files.stable_ends import NO_BEGINNING, NOT_WHOLE, TOO_LONG, stable_ends
+from analytics.dump.files.stable_ends import (
+    NO_BEGINNING,
+    NOT_WHOLE,
+    TOO_LONG,
+    open_in_snapshot,
+    stable_ends,
+)
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir
 

@@ -12,8 +12,7 @@ from analytics.dump.copies.plan import PlanOptions, next_offset
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import NOTHING_KNOWN, SegmentFile
-from analytics.dump.inspection.changes import has_changed
-from analytics.dump.inspection.study import Study, study
+from analytics.dump.inspection.study import Study, has_changed, study
 from analytics.dump.inspection.survey import Gap, PartitionSurvey
 from tests.support.batches import GZIP, entry
 from tests.support.log_dirs import EPOCH_0, LogDir, written
