@@ -1,17 +1,25 @@
-"""Offsets of the past given back: the files are written, and what is said of them."""
+"""Offsets of the past given back: the files are written, and what is said of them.
+
+Their folder is there whole or not at all, and none but files that `restore` wrote are replaced.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analytics.errors import OutputRefusedError
 from analytics.gaps.workspace_parts import left_out_of
 from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replayed.answered_instant import answered_instant
+from analytics.workspace import RESTORED
 from jobs.cli.exit_codes import CANNOT_TELL
 from jobs.cli.incomplete_groups import groups_exit_code
 from jobs.workspaces.followed_lines import sentences
-from jobs.workspaces.restored_folder import write_folder
+from jobs.workspaces.written_text import staged_file, write_text
 from reports.answers.restore import counts_of, restore_files, restore_text
 from schemas import CONSUMER_OFFSETS
 
@@ -58,7 +66,7 @@ def write_restored(
     }
     title = f"Committed offsets of {', '.join(past.inputs)} as of {past.instant}"
     followed = _followed(past)
-    write_folder(
+    _write_folder(
         out,
         restore_files(answer.tables, "; ".join([title, *followed])),
         {
@@ -98,3 +106,59 @@ def _followed(past: Replayed) -> list[str]:
     wanted = set(homes.to_pylist())
     lines = [each for each in past.lines if each.topic == CONSUMER_OFFSETS]
     return list(sentences((each for each in lines if each.partition in wanted), past.instant))
+
+
+def _write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -> None:
+    """Write the files; those of an earlier run that are no more are removed.
+
+    Args:
+        out: The folder.
+        files: Their text by name.
+        about: What `restore.json` says besides.
+
+    Raises:
+        OutputRefusedError: The folder holds something else.
+    """
+    folder = Path(out)
+    earlier = check_folder(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    staged: dict[str, Path] = {}
+    try:
+        for name, text in files.items():
+            staged[name] = staged_file(folder / name, text.encode())
+    except BaseException:
+        for path in staged.values():
+            path.unlink(missing_ok=True)
+        raise
+    # Without this file nobody takes the folder for finished.
+    (folder / RESTORED).unlink(missing_ok=True)
+    for name in earlier:
+        (folder / name).unlink(missing_ok=True)
+    for name, path in staged.items():
+        path.replace(folder / name)
+    write_text(
+        folder / RESTORED,
+        json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False),
+    )
+
+
+def check_folder(out: str) -> list[str]:
+    """Return the files of an earlier run.
+
+    Raises:
+        OutputRefusedError: The folder is none, or holds something else.
+    """
+    folder = Path(out)
+    if not folder.exists():
+        return []
+    if not folder.is_dir():
+        raise OutputRefusedError(f"{out} is a file, not a folder")
+    if not any(folder.iterdir()):
+        return []
+    try:
+        files = json.loads((folder / RESTORED).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputRefusedError(
+            f"{out} is not empty and was not written by restore: choose another folder"
+        ) from error
+    return [str(name) for name in files if Path(str(name)).name == name]

@@ -32,8 +32,8 @@ from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.hook import run_hook
 from jobs.audit.page import audit_summary, page_of_workspace
+from jobs.cli.console import HeldConsole
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
-from jobs.cli.held_console import HeldConsole
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into

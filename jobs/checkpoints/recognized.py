@@ -1,4 +1,10 @@
-"""What a CHECKPOINTS argument is, and the contributions in it."""
+"""What a CHECKPOINTS argument is, and the contributions in it.
+
+One form is a merge as the job control plane of a region keeps it, as JSON:
+``{"consolidatedOffsetMap": [[{"topic", "partition", "toString"}, offset], ...],
+"contributedOperatorNames": [...], "nExpectedContributions", "nContributions", "complete",
+"key": {"sequenceId", "resetAttempt"}}``. It names no group.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +20,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
-from analytics.questions.region.contributions import Contribution
-from analytics.side_files import read_bytes, read_json
-from jobs.checkpoints.fields import Document
+from analytics.questions.region.contributions import MERGE, CheckpointKey, Contribution, Partition
+from analytics.side_files import MOST_INT, bad, read_bytes, read_json
+from jobs.checkpoints.fields import (
+    Document,
+    partition_of,
+    text_or_none,
+    texts,
+    time_or_none,
+    whole,
+    whole_or_none,
+)
 from jobs.checkpoints.flink_export import FLINK, METADATA, flink_export, is_flink_export
 from jobs.checkpoints.hudi_commits import (
     HUDI,
@@ -32,7 +46,6 @@ from jobs.checkpoints.iceberg_metadata import (
     is_iceberg,
     metadata_file,
 )
-from jobs.checkpoints.merge_json import is_merge, merge_document
 from jobs.checkpoints.region_rows import is_region_row, region_row
 from jobs.checkpoints.spark_folder import is_spark_folder, spark_folder
 
@@ -45,6 +58,9 @@ _FORMS = (
     "checkpoint folder of a Spark query (offsets/, commits/), a Flink checkpoint exported as JSON, "
     "a Hudi table (.hoodie/) or an Iceberg table (metadata/*.metadata.json)"
 )
+
+_MAP = "consolidatedOffsetMap"
+_NAMES = "contributedOperatorNames"
 
 
 def read_checkpoints(
@@ -169,8 +185,8 @@ def _ends_an_object(line: str) -> bool:
 def _contributions(
     document: Document, where: str, source: str, group: str | None
 ) -> list[Contribution]:
-    if is_merge(document):
-        return [merge_document(document, where, group)]
+    if _is_merge(document):
+        return [_merge_document(document, where, group)]
     if is_flink_export(document):
         return flink_export(document, where, source, group)
     if is_iceberg(document):
@@ -179,3 +195,54 @@ def _contributions(
         return [region_row(document, where, group)]
     names = ", ".join(list(document)[:5]) or "nothing"
     raise InputNotRecognizedError(f"{where}: looked for {_FORMS}; this has {names}")
+
+
+def _is_merge(document: Document) -> bool:
+    """Return whether a document is a merge."""
+    return _MAP in document
+
+
+def _merge_document(document: Document, where: str, group: str | None) -> Contribution:
+    """Return what all operators together contributed.
+
+    Raises:
+        InputNotRecognizedError: A field is not what it has to be.
+    """
+    key = document.get("key")
+    if not isinstance(key, dict):
+        raise bad(where, "key", key, 'an object, as in {"sequenceId": 7, "resetAttempt": 0}')
+    names = tuple(dict.fromkeys(texts(document, _NAMES, where)))
+    return Contribution(
+        CheckpointKey(
+            text_or_none(document, "group_id", where) or group,
+            MERGE,
+            None,
+            whole(key, "sequenceId", f"{where}, key"),
+        ),
+        names,
+        (),
+        whole(document, "nExpectedContributions", where, most=MOST_INT),
+        tuple(_offsets(document, where)),
+        reset_attempt=_attempt(key, f"{where}, key"),
+        at=time_or_none(document, "at", where),
+    )
+
+
+def _attempt(key: Document, where: str) -> int | None:
+    """Return the reset attempt; -1 where it is not part of the key."""
+    return whole_or_none(key, "resetAttempt", where, least=-1, most=MOST_INT)
+
+
+def _offsets(document: Document, where: str) -> list[tuple[Partition, int | None]]:
+    pairs = document.get(_MAP)
+    wanted = "pairs of a partition and an offset"
+    if not isinstance(pairs, list):
+        raise bad(where, _MAP, pairs, wanted)
+    found: dict[Partition, int | None] = {}
+    for place, each in enumerate(pairs):
+        at = f"{where}, {_MAP}[{place}]"
+        if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], dict):
+            raise bad(where, f"{_MAP}[{place}]", each, wanted)
+        partition = partition_of(each[0], at)
+        found[partition] = whole({"offset": each[1]}, "offset", at)
+    return sorted(found.items())

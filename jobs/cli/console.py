@@ -1,12 +1,13 @@
 """What a person is told while a command works: on stderr, as loud as they asked for.
 
-stdout carries results only and is never written here.
+stdout carries results only and is never written here. What has names in it is held until they can
+be taken out.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import click
@@ -68,6 +69,10 @@ class Console:
         return self.progress and not self.quiet and sys.stderr.isatty()
 
 
+pass_console = click.make_pass_decorator(Console, ensure=True)
+"""Hands the Console of this run to a command as its first argument."""
+
+
 def print_text(text: str | Iterable[str]) -> None:
     """Print an answer on stdout, piece by piece: its text may be larger than memory."""
     pieces = iter([text] if isinstance(text, str) else text)
@@ -79,5 +84,46 @@ def print_text(text: str | Iterable[str]) -> None:
         click.echo()
 
 
-pass_console = click.make_pass_decorator(Console, ensure=True)
-"""Hands the Console of this run to a command as its first argument."""
+@dataclass
+class HeldConsole(Console):
+    """Keeps messages.
+
+    Attributes:
+        held: How each is to be told, and the message.
+    """
+
+    held: list[tuple[str, str]] = field(default_factory=list)
+
+    def say(self, message: str) -> None:
+        """Keep something worth knowing."""
+        if not self.quiet:
+            self.held.append(("say", message))
+
+    def say_at_end(self, message: str) -> None:
+        """Keep it, too."""
+        self.say(message)
+
+    def detail(self, message: str) -> None:
+        """Keep something for who wants to know more."""
+        if not self.quiet:
+            self.held.append(("detail", message))
+
+    def warn(self, message: str) -> None:
+        """Keep what may change how the result is read."""
+        if not self.quiet:
+            self.held.append(("warn", message))
+
+    def error(self, message: str) -> None:
+        """Keep what could not be done."""
+        self.held.append(("error", message))
+
+    def release(self, console: Console, change: Callable[[str], str]) -> None:
+        """Tell all of it.
+
+        Args:
+            console: Where.
+            change: What takes the names out.
+        """
+        for how, message in self.held:
+            getattr(console, how)(change(message))
+        self.held.clear()

@@ -1,19 +1,30 @@
-"""The command `groupscope`: finds the subcommand, and turns what went wrong into an exit code."""
+"""The command `groupscope`: finds the subcommand, and turns what went wrong into an exit code.
+
+What the system refused, a file, room on a disk, memory, is said in one line. An error in Arrow, in
+a worker of Spark or in the JVM says so in its own words only, and not which file it was; what it
+says comes from the system all the same. Of an error of ours the traceback goes into a file, and one
+line says which. The names of the four packages are generic: where another distribution owns one,
+that is said first.
+"""
 
 from __future__ import annotations
 
+import errno
+import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from types import FrameType
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
 from analytics.errors import (
     GroupscopeError,
     InputNotRecognizedError,
+    InstallationError,
     OutputRefusedError,
     SettingRefusedError,
 )
@@ -21,17 +32,13 @@ from analytics.libraries_later import withhold_libraries
 from analytics.version import VERSION
 from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
-from jobs.cli.crash import keep_traceback
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
-from jobs.cli.installation import check_one_root
 from jobs.cli.options.shared import NO_COLOR, output_options
-from jobs.cli.refusals import refusal
 from jobs.cli.subcommands import ENVIRONMENT_PREFIX, CommandGroup
 from reports.columns import printable
 from reports.layout.output_format import UnknownColumnError
 
 INTERRUPTION = "interrupted; no unfinished result was left behind"
-
 EPILOG = """
 \b
 Exit codes: 0 done, 1 findings or differences, 2 called wrongly, 3 cannot tell or
@@ -43,6 +50,44 @@ Examples:
   groupscope inspect examples/kafka-4.3.1-failover
   groupscope decode examples/kafka-4.3.1-failover --out decoded
 """
+
+_TEMPORARY = "--out or the folder of temporary files (TMPDIR, spark.local.dir)"
+_KILLED = "something killed it, often the system for want of memory"
+_DAMAGED = "a file of the workspace is damaged: decode and replay the dump again"
+_ADVICE: Mapping[str, str] = {
+    os.strerror(errno.ENOSPC): f"make room for {_TEMPORARY}",
+    os.strerror(errno.EDQUOT): f"make room for {_TEMPORARY}",
+    os.strerror(errno.EROFS): f"{_TEMPORARY} cannot be written to",
+    "CANNOT_READ_FILE_FOOTER": _DAMAGED,
+    "FAILED_READ_FILE": _DAMAGED,
+    "is not a Parquet file": _DAMAGED,
+    "Java heap space": "give Spark more memory: --conf spark.driver.memory=4g",
+    "GC overhead limit exceeded": "give Spark more memory: --conf spark.driver.memory=4g",
+    **dict.fromkeys(
+        (
+            "Python worker exited unexpectedly",
+            "Python worker failed to connect back",
+            "EOFException occurred while reading the port number from pyspark.daemon",
+        ),
+        f"{_KILLED}; fewer workers need less: --master 'local[1]'",
+    ),
+    "ExecutorLostFailure": f"an executor was lost: {_KILLED}",
+}
+_LOST: Final = (
+    "the connection to Spark was lost: its JVM ended before the work was done, often because the "
+    "system had no memory left for it (--conf spark.driver.memory=2g takes less) or because "
+    "someone stopped it"
+)
+_LOST_WORDS: Final = (
+    "Answer from Java side is empty",
+    "Error while sending or receiving",
+    "Error while receiving",
+    "An error occurred while trying to connect to the Java server",
+    "SparkContext was shut down",
+    "Cannot call methods on a stopped SparkContext",
+)
+
+PACKAGES = ("analytics", "jobs", "reports", "schemas")
 
 
 @click.group(
@@ -89,7 +134,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, and it keeps the traceback
         if _follows_an_interruption(error):
             return _report_error(INTERRUPTION, INTERRUPTED)
-        return _report_error(refusal(error) or keep_traceback(error, arguments), _code_of(error))
+        return _report_error(_refusal(error) or keep_traceback(error, arguments), _code_of(error))
     return code if isinstance(code, int) else DONE
 
 
@@ -116,7 +161,7 @@ def _code_of(error: Exception) -> int:
             return CALLED_WRONGLY
         case GroupscopeError():
             return CANNOT_TELL
-        case _ if refusal(error):
+        case _ if _refusal(error):
             return CANNOT_TELL
         case _:
             return INTERNAL_ERROR
@@ -143,3 +188,88 @@ def _report_error(message: str, code: int) -> int:
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def keep_traceback(error: Exception, arguments: Sequence[str]) -> str:
+    """Write the traceback into a new temporary file; return the line that names it.
+
+    The file holds the command line too, so names of groups and folders are in it: it is the
+    person's to read before they send it.
+    """
+    # Imported here: no run that ends well needs them.
+    import platform  # noqa: PLC0415
+    import shlex  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415
+    import traceback  # noqa: PLC0415
+
+    with tempfile.NamedTemporaryFile(
+        "w",
+        prefix="groupscope-error-",
+        suffix=".txt",
+        delete=False,
+        encoding="utf-8",
+        # Bytes of the command line that are no UTF-8.
+        errors="backslashreplace",
+    ) as file:
+        file.write(
+            f"groupscope {VERSION}, Python {platform.python_version()}, {platform.platform()}\n"
+        )
+        file.write(f"groupscope {shlex.join(arguments)}\n\n")
+        file.writelines(traceback.format_exception(error))
+    words = str(error).splitlines()
+    kind = type(error).__name__
+    said = f"{kind}: {words[0]}" if words else kind
+    return f"internal error, a bug in groupscope: {said[:300]} (traceback in {file.name})"
+
+
+def _refusal(error: Exception) -> str | None:
+    """Return the line, None where the error is none of the system's."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    words = str(error)
+    for phrase, advice in _ADVICE.items():
+        if phrase in words:
+            return f"{phrase}: {advice}"
+    return _LOST if _is_of_lost_connection(error) else None
+
+
+def _is_of_lost_connection(error: BaseException) -> bool:
+    """Return whether Spark's JVM is gone; what is closed after that fails, too."""
+    if "py4j" not in sys.modules:
+        return False
+    if isinstance(error, ConnectionRefusedError | ConnectionResetError):
+        return True
+    words = str(error)
+    if any(phrase in words for phrase in _LOST_WORDS):
+        return True
+    before = error.__cause__ or error.__context__
+    return before is not None and _is_of_lost_connection(before)
+
+
+def check_one_root() -> None:
+    """Check that the four top-level packages were found in one folder or archive.
+
+    Nothing is imported.
+
+    Raises:
+        InstallationError: A package is missing, or two come from different places; names both.
+    """
+    roots = {package: _root(package) for package in PACKAGES}
+    ours = roots["jobs"]
+    for package, root in roots.items():
+        if root is None:
+            raise InstallationError(
+                f"the package `{package}` is missing beside `jobs` in {ours}: install again"
+            )
+        if root != ours:
+            raise InstallationError(
+                f"`{package}` comes from {root} and `jobs` from {ours}: another distribution"
+                f" owns that name; give groupscope a virtual environment of its own"
+            )
+
+
+def _root(package: str) -> PurePath | None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return PurePath(next(iter(spec.submodule_search_locations))).parent

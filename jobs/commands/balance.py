@@ -8,7 +8,7 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.fail_on import fail_on_option
+from jobs.cli.options.ending import fail_on_option
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import inputs_argument, out_option
 

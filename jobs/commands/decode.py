@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.options.ending import max_undecoded_option
 from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
@@ -16,7 +17,6 @@ from jobs.cli.options.shared import (
     spark_options,
     summary_format_option,
 )
-from jobs.cli.options.undecoded_limit import max_undecoded_option
 from jobs.workspaces.temporary_workspace import workspace_folder
 
 EPILOG = """

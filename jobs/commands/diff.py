@@ -10,8 +10,7 @@ from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.cli.options.assumptions import assume_option
-from jobs.cli.options.instant import Instant
-from jobs.cli.options.instant_options import asked_instant
+from jobs.cli.options.instant import Instant, asked_instant
 from jobs.cli.options.rows import rows_options, table_option
 from jobs.cli.options.shared import (
     group_options,

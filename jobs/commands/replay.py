@@ -8,9 +8,9 @@ import click
 
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.assumptions import assume_option
-from jobs.cli.options.dialect import dialect_option, refuse_other_options
-from jobs.cli.options.instant_options import instant_options
+from jobs.cli.options.assumptions import assume_option, dialect_option, refuse_other_options
+from jobs.cli.options.ending import max_undecoded_option
+from jobs.cli.options.instant import instant_options
 from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
@@ -20,7 +20,6 @@ from jobs.cli.options.shared import (
     spark_options,
     summary_format_option,
 )
-from jobs.cli.options.undecoded_limit import max_undecoded_option
 from jobs.cli.settings_files import settings_options
 from jobs.cli.topic_ids import topic_ids_option
 from jobs.workspaces.temporary_workspace import workspace_folder
@@ -69,7 +68,7 @@ def replay(
     from analytics.tables.decoded_workspace import decoded_workspace  # noqa: PLC0415
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
-    from jobs.cli.options.undecoded_limit import is_exceeded  # noqa: PLC0415
+    from jobs.cli.options.ending import is_exceeded  # noqa: PLC0415
     from jobs.workspaces.replayed import Replayed  # noqa: PLC0415
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
     from reports.run_summary import replay_summary  # noqa: PLC0415

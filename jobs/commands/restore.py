@@ -74,9 +74,8 @@ def restore(  # noqa: PLR0913 - one parameter an option
     # Arrow is heavy: --help answers without it.
     from analytics.questions.restore.question import RESTORE, RestoreSettings  # noqa: PLC0415
     from jobs.asking import report_answer  # noqa: PLC0415
-    from jobs.restoring import write_restored  # noqa: PLC0415
+    from jobs.restoring import check_folder, write_restored  # noqa: PLC0415
     from jobs.workspaces.compared_states import Side, compared_states  # noqa: PLC0415
-    from jobs.workspaces.restored_folder import check_folder  # noqa: PLC0415
 
     then = Side(inputs, as_of, ends, prefer_copy)
     now = Side(against) if against else Side(inputs, END, prefer_copy=prefer_copy)

@@ -8,8 +8,8 @@ import click
 
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.dialect import dialect_option, refuse_other_options
-from jobs.cli.options.fail_on import fail_on_option
+from jobs.cli.options.assumptions import dialect_option, refuse_other_options
+from jobs.cli.options.ending import fail_on_option
 from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 

@@ -1,15 +1,19 @@
-"""The command `usage`: what fills the internal topics, and who writes it."""
+"""The command `usage`: what fills the internal topics, and who writes it.
+
+Sizes are given as people write them: 500MB, 1.5TB, 2GiB.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.assumptions import assume_option
-from jobs.cli.options.fail_on import fail_on_option
-from jobs.cli.options.instant_options import instant_options
+from jobs.cli.options.ending import fail_on_option, max_undecoded_option
+from jobs.cli.options.instant import instant_options
 from jobs.cli.options.rows import Needed, rows_options, table_option
 from jobs.cli.options.shared import (
     in_order,
@@ -20,8 +24,6 @@ from jobs.cli.options.shared import (
     output_options,
     spark_options,
 )
-from jobs.cli.options.sizes import Size
-from jobs.cli.options.undecoded_limit import max_undecoded_option
 from jobs.cli.settings_files import settings_options
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ TABLES = (
     *("log_cleaning", "partition_usage", "topic_usage", "usage_growth"),
 )
 BY = ("record-type", "group", "partition", "topic")
-
 _options = in_order(
     settings_options,
     assume_option,
@@ -51,6 +52,33 @@ _options = in_order(
     spark_options,
     output_options,
 )
+
+_UNITS = {
+    **{name: 1000**power for power, name in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{name}i": 1024**power for power, name in enumerate(("", "k", "m", "g", "t")) if name},
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?", re.IGNORECASE | re.ASCII)
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes."""
+
+    name = "size"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - as click has it
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Return the bytes; thousands, or with an i 1024 of them, make the next unit."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip())
+        size = round(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
+        if size <= 0:
+            self.fail(f"{value!r} is no size: write 500GB or 2TiB", param, ctx)
+        return size
 
 
 @click.command(epilog=EPILOG)

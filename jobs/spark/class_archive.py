@@ -16,7 +16,7 @@ from typing import Any
 
 from analytics.errors import EnvironmentUnfitError
 from jobs.cli.console import Console
-from jobs.spark.jvm_options import jvm_options
+from jobs.spark.jvm import jvm_options
 from jobs.spark.session import CLASS_ARCHIVE
 from jobs.workspaces.decoding import decode_into
 

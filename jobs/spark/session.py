@@ -25,9 +25,7 @@ from analytics.spark_worker import OWN
 from jobs.cli.allocation import OF_WORKER
 from jobs.cli.console import Console
 from jobs.spark.java import java_problem
-from jobs.spark.jvm_options import jvm_options
-from jobs.spark.jvm_start import ended_with_its_start
-from jobs.spark.machine import heap_megabytes
+from jobs.spark.jvm import ended_with_its_start, heap_megabytes, jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

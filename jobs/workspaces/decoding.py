@@ -20,7 +20,7 @@ from analytics.errors import InputNotRecognizedError
 from analytics.gaps.workspace_parts import is_unread
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.undecoded_limit import is_exceeded
+from jobs.cli.options.ending import is_exceeded
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
 from jobs.workspaces.kept_workspace import input_listing
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
     from jobs.cli.console import Console
-    from jobs.cli.options.undecoded_limit import Limit
+    from jobs.cli.options.ending import Limit
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.gaps.workspace_parts import left_out_of
-from jobs.cli.held_console import HeldConsole
+from jobs.cli.console import HeldConsole
 from jobs.workspaces.replayed import replayed
 
 if TYPE_CHECKING:

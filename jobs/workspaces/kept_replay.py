@@ -1,16 +1,31 @@
-"""A dump replayed into the folder that is kept, where everything else is asked."""
+"""A dump replayed into the folder that is kept, where everything else is asked.
+
+A workspace that is given is copied into it: what is asked there leaves the given one alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analytics.workspace import Workspace
-from jobs.workspaces.copied_workspace import copy_workspace
+from pyarrow import fs
+
+from analytics.tables.decoded_workspace import decoded_workspace
+from analytics.workspace import (
+    BEFORE_SWAPS,
+    DATA_LOGS,
+    DECODED,
+    DIVERGED,
+    EVALUATIONS,
+    FOLDERS,
+    Workspace,
+)
 from jobs.workspaces.replayed import replayed
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
+
+_OF_RECORDS = (DECODED, DIVERGED, BEFORE_SWAPS, DATA_LOGS)
 
 
 def replay_into_folder(
@@ -44,3 +59,38 @@ def replay_into_folder(
 def of_folder(out: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `replayed` that ask the folder: it is at the instant already."""
     return {**options, "inputs": (out,), "as_of": None, "ends": {}}
+
+
+def copy_workspace(source: Workspace, target: str) -> None:
+    """Copy the tables of a workspace into a folder; nothing where it is that folder.
+
+    What another workspace left there goes. Evaluations are asked for anew. Records that were
+    decoded there and replayed elsewhere stay.
+
+    Raises:
+        OutputRefusedError: The folder has content that is not ours.
+        WorkspaceError: Another run writes into it.
+    """
+    space = Workspace(target)
+    if space.is_same_as(source):
+        return
+    manifest = {name: each for name, each in source.manifest().items() if name != EVALUATIONS}
+    kept = _OF_RECORDS if space.is_same_as(decoded_workspace(source)) else ()
+    replaced = [name for name in FOLDERS if name not in kept]
+    staging = space.prepare()
+    try:
+        for name in replaced:
+            entry = source.filesystem.get_file_info(source.path(name))
+            if name != EVALUATIONS and entry.type is fs.FileType.Directory:
+                place = space.path(staging.published(name))
+                space.filesystem.create_dir(place, recursive=True)
+                fs.copy_files(
+                    entry.path,
+                    place,
+                    source_filesystem=source.filesystem,
+                    destination_filesystem=space.filesystem,
+                )
+        staging.publish([], replaced, manifest)
+    except BaseException:
+        staging.discard()
+        raise

@@ -1,11 +1,15 @@
 """A workspace whose tables and manifest name nobody: `audit --redact KEYFILE`.
 
 It holds what was replayed and evaluated. Decoded records are left out: their bytes may name anyone.
+The words of groupscope's own sentences stay, as its texts have them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,13 +24,20 @@ from analytics.tables.decoded_workspace import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import FOLDERS, Workspace
-from jobs.workspaces.own_words import own_words
 from schemas import table, tables
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from analytics.workspace import Part, Staging
 
 _KINDS: Final = ("state", "history", "evaluation")
+
+_PACKAGES: Final = ("schemas", "analytics", "reports", "jobs")
+_TEXT: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_WORD: Final = re.compile(r"[\w.-]*\w")
+_NUMBERED: Final = re.compile(r"[^\W\d_].*[-_.]\d+$")
+_RUN: Final = re.compile(r"[^\W_]+")
 
 
 def key_in(path: str) -> bytes:
@@ -88,3 +99,27 @@ def _write(staging: Staging, name: str, stored: StoredTables, redactor: Redactor
     with pq.ParquetWriter(path, schema, filesystem=filesystem) as writer:
         writer.write_table(rows)
     return part_of(name, path, rows.num_rows)
+
+
+@cache
+def own_words() -> frozenset[str]:
+    """Return all words in texts of the packages, in lower case: a name may be one of them."""
+    said = {
+        text
+        for package in _PACKAGES
+        for source in _sources(files(package))
+        for text in _TEXT.findall(source.read_text(encoding="utf-8"))
+    }
+    words = {
+        word.lower() for text in said for words in (_WORD, _RUN) for word in words.findall(text)
+    }
+    # Examples have names with numbers in them, `broker-1`, and sentences have not.
+    return frozenset(word for word in words if _NUMBERED.search(word) is None)
+
+
+def _sources(folder: Traversable) -> Iterator[Traversable]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _sources(each)
+        elif each.name.endswith((".py", ".json")):
+            yield each

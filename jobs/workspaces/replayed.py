@@ -36,8 +36,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options import assumptions
-from jobs.cli.options.fail_on import NEVER
-from jobs.cli.options.undecoded_limit import Limit, is_exceeded
+from jobs.cli.options.ending import NEVER, Limit, is_exceeded
 from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.spark.session import one_session

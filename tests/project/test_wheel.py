@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from jobs.cli.installation import PACKAGES
+from jobs.cli.main import PACKAGES
 from tests.support.checkout import files_of
 
 
@@ -52,8 +52,8 @@ def test_it_works_as_an_archive_on_the_path(wheel: Path, tmp_path: Path) -> None
     archive = tmp_path / "groupscope.zip"
     shutil.copyfile(wheel, archive)
     program = (
-        "import jobs.cli.installation, schemas\n"
-        "jobs.cli.installation.check_one_root()\n"
+        "import jobs.cli.main, schemas\n"
+        "jobs.cli.main.check_one_root()\n"
         "print(schemas.__file__)\n"
         "print(schemas.record_type('OffsetCommit').table)\n"
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jobs.cli.options.assumptions import assume_option
-from jobs.cli.options.instant_options import instant_options
+from jobs.cli.options.ending import max_undecoded_option
+from jobs.cli.options.instant import instant_options
 from jobs.cli.options.rows import rows_options
 from jobs.cli.options.shared import (
     group_options,
@@ -12,7 +13,6 @@ from jobs.cli.options.shared import (
     output_options,
     spark_options,
 )
-from jobs.cli.options.undecoded_limit import max_undecoded_option
 from jobs.cli.settings_files import settings_options
 from jobs.cli.topic_ids import topic_ids_option
 

@@ -1,10 +1,14 @@
-"""`--assume`: what a person vouches for where the dump cannot tell; every answer says so."""
+"""What a person vouches for where the dump cannot tell, which every answer says: `--assume`.
+
+With `--dialect` it is that records are read in another way, which no release of Kafka has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import click
+from click.core import ParameterSource
 
 from analytics.replay.dump.assumptions import (
     CLEAN_ELECTIONS,
@@ -13,6 +17,7 @@ from analytics.replay.dump.assumptions import (
     ONE_REPLICA,
     UNCLEAN_ELECTIONS_OFF,
 )
+from schemas.dialects import CHECKPOINT_DELTA, KIP_932_TEXT
 
 _WORDS = {
     NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",
@@ -41,6 +46,18 @@ assume_option = click.option(
 )
 """`--assume` as `assume: tuple[str, ...]`, in one order."""
 
+dialect_option = click.option(
+    "--dialect",
+    type=click.Choice([CHECKPOINT_DELTA, KIP_932_TEXT]),
+    is_eager=True,  # other options mean something else with it
+    help="Read share state as a design of Kafka had it, and no release; docs/dialects.md.",
+)
+"""`--dialect` as `dialect: str | None`."""
+_OF_OUTPUT = {
+    *("inputs", "out", "dialect", "output_format", "table", "wide", "top", "sort"),
+    *("only_problems", "quiet", "verbose", "no_progress", "no_color"),
+}
+
 
 def sentences(assumed: Iterable[str]) -> list[str]:
     """Return what is assumed in words."""
@@ -50,3 +67,20 @@ def sentences(assumed: Iterable[str]) -> list[str]:
         else f"assumed: {_WORDS[each]} (--assume {each})"
         for each in assumed
     ]
+
+
+def refuse_other_options(accepted: Collection[str]) -> None:
+    """Refuse options of the running command that mean nothing in the dialect.
+
+    Args:
+        accepted: Names of parameters that mean something there, besides those of the output.
+
+    Raises:
+        click.UsageError: Another one was given.
+    """
+    context = click.get_current_context()
+    known = {*accepted, *_OF_OUTPUT}
+    for each in context.command.params:
+        source = context.get_parameter_source(str(each.name))
+        if source is ParameterSource.COMMANDLINE and each.name not in known:
+            raise click.UsageError(f"{max(each.opts, key=len)} means nothing in this dialect")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.crash import keep_traceback
 from jobs.cli.exit_codes import CALLED_WRONGLY
-from jobs.cli.main import run
+from jobs.cli.main import keep_traceback, run
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from analytics.errors import WorkspaceError
 from analytics.tables.decoded_workspace import has_records, records_folder
 from analytics.workspace import FOLDERS, Part, Workspace
-from jobs.workspaces.copied_workspace import copy_workspace
+from jobs.workspaces.kept_replay import copy_workspace
 from tests.support.written_workspace import EMPTY
 
 REPLAY = {"as_of": {"time": None, "offsets": {}}, "kafka_version": "4.3"}

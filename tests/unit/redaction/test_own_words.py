@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.workspaces.own_words import own_words
+from jobs.workspaces.redacted_workspace import own_words
 
 
 def test_words_of_sentences_are_known_and_names_of_examples_are_not() -> None:

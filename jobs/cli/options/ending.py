@@ -1,12 +1,20 @@
-"""`--max-undecoded`: how many records may be undecodable before an answer counts as not whole."""
+"""Options that decide the exit code: `--fail-on` a severity, and `--max-undecoded` records.
+
+From such a severity of findings on a command ends with code 1; with more undecodable records an
+answer counts as not whole.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import click
+
+from schemas.finding_rules import SEVERITIES
+
+NEVER = "never"
 
 
 class Limit(NamedTuple):
@@ -35,6 +43,22 @@ max_undecoded_option = click.option(
     help="Exit with code 3 if more records than this could not be decoded.",
 )
 """`max_undecoded: Limit | None`."""
+
+
+def fail_on_option(default: str = NEVER) -> Callable[[Any], Any]:
+    """Return the option, as `fail_on: str`.
+
+    Args:
+        default: A severity, or `NEVER`.
+    """
+    return click.option(
+        "--fail-on",
+        type=click.Choice([NEVER, *reversed(SEVERITIES)]),
+        default=default,
+        show_default=True,
+        help="End with code 1 where there is a finding as severe as this; never: with 0, or with "
+        "3 where an answer cannot be told.",
+    )
 
 
 def is_exceeded(manifest: Mapping[str, Any], limit: Limit | None) -> bool:
