@@ -15,7 +15,7 @@ from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Note
 from analytics.dump.inspection.leader_clocks import with_leader_clocks
-from analytics.dump.inspection.leaderless_ends import with_absent_leaders
+from analytics.dump.inspection.limitations import with_absent_leaders
 from analytics.dump.inspection.manifest import Findings, build_manifest
 from analytics.dump.inspection.study import study
 from analytics.dump.records.redpanda_rows import said_of_redpanda

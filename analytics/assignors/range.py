@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from analytics.assignors.client.racks import assign_rack_matches, shares_of
 from analytics.assignors.group import (
     Assignment,
     Group,
@@ -10,6 +9,7 @@ from analytics.assignors.group import (
     subscribers_of,
 )
 from analytics.assignors.member_order import static_first
+from analytics.assignors.racks import assign_rack_matches, shares_of
 
 
 def assign_range(group: Group) -> Assignment:

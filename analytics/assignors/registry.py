@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from analytics.assignors.broker.share_simple import assign_share_simple
-from analytics.assignors.broker.uniform import assign_uniform
-from analytics.assignors.client.roundrobin import assign_roundrobin
-from analytics.assignors.client.sticky import assign_cooperative_sticky, assign_sticky
 from analytics.assignors.group import Assignment, Group
 from analytics.assignors.range import assign_range, assign_server_range
+from analytics.assignors.roundrobin import assign_roundrobin
+from analytics.assignors.server_uniform import assign_uniform
+from analytics.assignors.share_simple import assign_share_simple
+from analytics.assignors.sticky import assign_cooperative_sticky, assign_sticky
 
 Assignor = Callable[[Group], Assignment]
 

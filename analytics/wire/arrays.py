@@ -1,4 +1,10 @@
-"""Arrays of variable-width elements, in lock-step: the k-th element of every row that has one."""
+"""Arrays of variable-width elements, in lock-step: the k-th element of every row that has one.
+
+In lock-step an array costs one round per element, which is nothing while many rows share the round
+and far too much for one row with a million elements. There the element is read at *every* byte of a
+window at once, which gives each byte's successor, and the chain of elements is then a walk over
+that table.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.wire.chains import element_starts
 from analytics.wire.columns import Binary, Column, Group, Repeated, concat, starts_of, take
+from analytics.wire.cursor import Cursor, Journal
 from analytics.wire.defaults import absent
 from analytics.wire.failure import Reason
 from analytics.wire.primitives import checked_length
@@ -18,16 +24,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.wire.cursor import Cursor
     from analytics.wire.embedded import EmbeddedReader
     from analytics.wire.fields import Reader
     from analytics.wire.structs import FlatStruct
     from schemas.model import Field
 
-
 # From this many elements on, rows that are this few are read along the chain of their elements.
 LONG = 64
 FEW = 4
+
+_WINDOW = 1 << 16
+_BROKEN = -1
 
 
 class Step(NamedTuple):
@@ -110,7 +117,7 @@ class ArrayContent:
         done: NDArray[np.int64],
         steps: list[Step],
     ) -> None:
-        starts, after = element_starts(cursor, row, count, self.item)
+        starts, after = _element_starts(cursor, row, count, self.item)
         if not starts.size:
             return
         owner = np.full(starts.size, row)
@@ -142,3 +149,41 @@ class ArrayContent:
         order = np.empty(kept.size, np.int64)
         order[place] = kept
         return length, take(items, order)
+
+
+def _element_starts(
+    cursor: Cursor, row: int, count: int, item: Reader
+) -> tuple[NDArray[np.int64], int]:
+    """Find where up to ``count`` elements of one row begin, from its position on.
+
+    Returns:
+        The starts of the elements that can be read, and the position behind the last of them.
+        Fewer than ``count`` starts: the next element breaks a bound.
+    """
+    position, end = int(cursor.position[row]), int(cursor.end[row])
+    starts: list[int] = []
+    while len(starts) < count and position < end:
+        base = position
+        successor = _successors(cursor, base, min(base + _WINDOW, end), end, item)
+        while len(starts) < count and position - base < len(successor):
+            after = successor[position - base]
+            if after == _BROKEN:
+                return np.array(starts, np.int64), position
+            starts.append(position)
+            position = after
+    return np.array(starts, np.int64), position
+
+
+def _successors(cursor: Cursor, first: int, last: int, end: int, item: Reader) -> list[int]:
+    """Where an element that began at each byte of a window would end."""
+    size = last - first
+    everywhere = Cursor(
+        cursor.buffer,
+        np.arange(first, last, dtype=np.int64),
+        np.full(size, end, np.int64),
+        np.arange(size, dtype=np.int64),
+        Journal.of(size),
+    )
+    item.read(everywhere)
+    successors: list[int] = np.where(everywhere.dead, _BROKEN, everywhere.position).tolist()
+    return successors

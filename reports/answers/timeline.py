@@ -21,7 +21,7 @@ from reports.row_formats import Text, render, rendered
 
 _NOTHING = "Nothing happened in that time."
 
-_NAME = "verdicts"
+_VERDICTS = "verdicts"
 VERDICT_HEADS = {
     "group_id": "GROUP",
     "topic": "TOPIC",
@@ -120,8 +120,8 @@ def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
     return Section(
         table.set_column(place, "at", instants(table["at"], table["not_before"])),
         heads,
-        name=_NAME,
-        key=_NAME,
+        name=_VERDICTS,
+        key=_VERDICTS,
         problem="went_wrong",
         spare=["confidence"],
     )
@@ -133,7 +133,7 @@ def raw_verdicts(rows: pa.Table) -> Section:
     Args:
         rows: The table `offset_verdicts`.
     """
-    return raw_section(rows.select(_RAW.names).cast(_RAW), _NAME)
+    return raw_section(rows.select(_RAW.names).cast(_RAW), _VERDICTS)
 
 
 def merged(rows: Iterable[_Row], columns: Iterable[str] = VERDICT_HEADS) -> list[dict[str, Any]]:

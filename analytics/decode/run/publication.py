@@ -1,7 +1,8 @@
 """The end of a decode run: its manifest, and the tables where readers find them.
 
-The manifest says what was read, how far it can be trusted, where everything went. Tables of data
-topics' logs say when they were written, by their files and indexes.
+The manifest says what was read, how far it can be trusted, where everything went. Beside records
+there are tables of data topics' logs, which say when they were written, by their files and indexes;
+and of divergences, lines of history that did not survive.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.losses.divergences import divergences_part
 from analytics.decode.losses.elections import partition_counts, with_elections
 from analytics.decode.losses.undecoded_losses import with_undecoded_losses
 from analytics.decode.losses.unjudged_elections import with_unjudged_elections
@@ -25,7 +27,7 @@ from analytics.dump.files.data_log_times import data_segments_and_times
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.files.stable_ends import stable_ends
 from analytics.dump.inspection.leader_clocks import with_leader_clocks
-from analytics.dump.inspection.leaderless_ends import with_absent_leaders
+from analytics.dump.inspection.limitations import with_absent_leaders
 from analytics.dump.inspection.losses import with_archived_losses
 from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
 from analytics.dump.inspection.study import has_changed
@@ -33,6 +35,7 @@ from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time
 from analytics.errors import InputUnreadableError
+from analytics.time_columns import TIMESTAMP, times_of
 from analytics.version import VERSION
 from analytics.workspace import BEFORE_SWAPS, DATA_LOGS, FOLDERS, LISTING, Part, open_location
 from schemas import CONSUMER_OFFSETS
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from analytics.decode.tasks import Settings
     from analytics.dump.copies.plan import PlanOptions
     from analytics.dump.files.inputs import Inputs
-    from analytics.dump.files.model import Copy, PartitionCopy, Plan
+    from analytics.dump.files.model import Copy, Divergence, PartitionCopy, Plan
     from analytics.dump.inspection.survey import PartitionSurvey
     from analytics.workspace import Staging
 
@@ -54,7 +57,6 @@ OF_LOGS_BEFORE_SWAPS = (
     *("partitions", "filled", "record_types", "reconciliation", "records_lost", "unreadable"),
 )
 """What the manifest says of logs as they were before swap files, under `BEFORE_SWAPS`."""
-
 _ONLY_IN_LOGS: dict[str, Any] = {
     **dict.fromkeys(
         (
@@ -74,10 +76,30 @@ _ONLY_IN_LOGS: dict[str, Any] = {
     "ignored": [],
 }
 """What the manifest has of a partition that rows do not show: no file, no batch, no checkpoint."""
-
 _SEGMENTS_TABLE: Final = f"{DATA_LOGS}/data_segments"
 _TIMES_TABLE: Final = f"{DATA_LOGS}/data_log_times"
 _STABLE_TABLE: Final = f"{DATA_LOGS}/data_stable_ends"
+
+_DIVERGENCES = "history/divergences"
+_DIVERGENCES_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("copy", pa.string()),
+        ("diverges_at", pa.int64()),
+        ("lost_records", pa.int64()),
+        ("lost_from_timestamp", TIMESTAMP),
+        ("lost_to_timestamp", TIMESTAMP),
+        ("lost_leader_epoch", pa.int32()),
+        ("surviving_leader_epoch", pa.int32()),
+        ("surviving_copy", pa.string()),
+        ("elected_at", TIMESTAMP),
+        ("election_shown_by", pa.string()),
+        ("leaderless_from", TIMESTAMP),
+        ("unclean", pa.bool_()),
+        ("groups_only_there", pa.list_(pa.field("element", pa.string()))),
+    ]
+)
 
 
 def published(
@@ -125,7 +147,7 @@ def published(
         parts = [*parts, *decoding.before_swaps.parts]
         manifest[BEFORE_SWAPS] = {name: earlier[name] for name in OF_LOGS_BEFORE_SWAPS}
     manifest[LISTING] = listing
-    divergences = divergences_part(
+    divergences = _divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
     )
     data_logs = _data_log_parts(staging.location, planned.copies)
@@ -319,3 +341,39 @@ def _data_log_parts(staging: str, copies: Iterable[Copy]) -> list[Part]:
         pq.write_table(rows, path, filesystem=filesystem, store_schema=False)
         parts.append(Part(table, path, rows.num_rows))
     return parts
+
+
+def _divergences_part(
+    staging: str,
+    divergences: Sequence[Divergence],
+    groups_only_there: Mapping[tuple[str, str, int], Sequence[str]],
+) -> Part:
+    """Write the table's one part.
+
+    Args:
+        staging: Folder of the run.
+        divergences: Lines that did not survive.
+        groups_only_there: By copy, topic and partition.
+    """
+    rows = [
+        {
+            **asdict(each),
+            "groups_only_there": groups_only_there.get((each.copy, each.topic, each.partition), []),
+        }
+        for each in divergences
+    ]
+    columns = {
+        each.name: _column(each, [row[each.name] for row in rows]) for each in _DIVERGENCES_SCHEMA
+    }
+    filesystem, root = open_location(staging)
+    filesystem.create_dir(root, recursive=True)
+    path = f"{root}/divergences.parquet"
+    table = pa.Table.from_pydict(columns, schema=_DIVERGENCES_SCHEMA)
+    pq.write_table(table, path, filesystem=filesystem, store_schema=False)
+    return Part(_DIVERGENCES, path, len(rows))
+
+
+def _column(each: pa.Field, values: list[Any]) -> pa.Array:
+    if each.type == TIMESTAMP:
+        return times_of(np.array([-1 if value is None else value for value in values], np.int64))
+    return pa.array(values, each.type)

@@ -1,16 +1,25 @@
-"""What a dump cannot tell, in words, each with its reason in the same line."""
+"""What a dump cannot tell, in words, each with its reason in the same line.
+
+Where the records of a partition's last leader are not in the dump, what lies after the election of
+such a leader is unknown, at every instant from then on; what was before stays known
+(`analytics.dump.copies.leadership`).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from analytics.dump.copies.epochs import NO_EPOCH
+from analytics.dump.copies.leadership import AbsentLeader, Leaders, absent_leaders
 from analytics.dump.inspection.found_losses import deleted_below
 from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT, UNKNOWN, PartitionSurvey
+from analytics.epoch_times import iso_time
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from analytics.dump.files.model import Copy
 
@@ -46,6 +55,8 @@ _WHOSE = {
     SHARE_GROUP_STATE: "share partitions",
     TRANSACTION_STATE: "transactional ids",
 }
+
+_Row = Mapping[str, Any]
 
 
 def limitations(
@@ -182,3 +193,80 @@ def ranges(numbers: Iterable[int]) -> str:
         else:
             runs.append([number, number])
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def with_absent_leaders(manifest: _Row, leaders: Leaders) -> dict[str, Any]:
+    """Return a manifest whose partitions name the leaders whose records no copy need have.
+
+    Each partition that is decoded has `absent_leaders`: `leader`, `leader_epoch`, `since` (null
+    where the time is not known), `first_offset` (from which on it may have other records) and
+    `why`. The first sentence of `unanswerable` names such partitions.
+
+    Args:
+        manifest: Of a dump.
+        leaders: What its metadata log knows.
+    """
+    by_key: dict[tuple[str, int], list[_Row]] = defaultdict(list)
+    for row in manifest["partitions"]:
+        if row.get("copy") is not None:
+            by_key[row["topic"], row["partition"]].append(row)
+    found = {
+        key: _absent(rows, leaders) for key, rows in by_key.items() if key in leaders.registered
+    }
+    rows = [
+        {**row, "absent_leaders": [_row(each) for each in found[row["topic"], row["partition"]]]}
+        if row.get("is_leading") and (row["topic"], row["partition"]) in found
+        else row
+        for row in manifest["partitions"]
+    ]
+    said = _sentences(found)
+    return {**manifest, "partitions": rows, "unanswerable": [*said, *manifest["unanswerable"]]}
+
+
+def _absent(rows: Sequence[_Row], leaders: Leaders) -> list[AbsentLeader]:
+    (leading, *_) = [row for row in rows if row["is_leading"]]
+    latest = {row["copy"]: _latest_epoch(row) for row in rows}
+    key = leading["topic"], leading["partition"]
+    return absent_leaders(
+        leaders.registered[key].steps,
+        leaders.last_witnessed(key, latest).values(),
+        {each["epoch"]: each["first_offset"] for each in leading["leader_epochs"]},
+        leading["end_offset"],
+        leading["high_watermark"],
+    )
+
+
+def _latest_epoch(row: _Row) -> int:
+    return max((each["epoch"] for each in row["leader_epochs"]), default=NO_EPOCH)
+
+
+def _row(each: AbsentLeader) -> dict[str, Any]:
+    since = iso_time(each.since)
+    when = "" if since is None else f" from {since} on"
+    return {
+        "leader": each.leader,
+        "leader_epoch": each.leader_epoch,
+        "since": since,
+        "first_offset": each.first_offset,
+        "why": f"broker {each.leader} led{when}, and no log in this dump shows what it wrote then",
+    }
+
+
+def _sentences(absent_leaders: Mapping[tuple[str, int], Sequence[AbsentLeader]]) -> list[str]:
+    """Return one sentence a topic."""
+    topics: dict[str, list[int]] = defaultdict(list)
+    first: dict[str, list[int | None]] = defaultdict(list)
+    for (topic, partition), absent in absent_leaders.items():
+        if absent:
+            topics[topic].append(partition)
+            first[topic].append(absent[0].since)
+    sentences = []
+    for topic, partitions in topics.items():
+        times = [each for each in first[topic] if each is not None]
+        since = iso_time(min(times)) if len(times) == len(partitions) else None
+        when = "" if since is None else f" since {since}"
+        sentences.append(
+            f"what happened in {topic} {ranges(partitions)}{when}: another broker led from then "
+            f"on, and no log in this dump shows what it wrote"
+        )
+    return sentences

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics.assignors.broker.share_simple import assign_share_simple
 from analytics.assignors.group import AssignmentRefusedError, TopicPartition
 from analytics.assignors.measure import sharing
+from analytics.assignors.share_simple import assign_share_simple
 from analytics.questions.balance.cases.case import Case
 from analytics.questions.balance.judgement.best_spread import BestSpread, best_spread
 from analytics.questions.balance.judgement.co_partitions import RANGE, is_as_even_as_units_allow

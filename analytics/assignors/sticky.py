@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from analytics.assignors.client.racks import Racks
-from analytics.assignors.client.sticky_claims import Claims, settle_claims
-from analytics.assignors.client.sticky_general import balance_generally
 from analytics.assignors.group import Assignment, Group, TopicPartition, by_topic
 from analytics.assignors.java_order import members_in_order, sort_key
+from analytics.assignors.racks import Racks
+from analytics.assignors.sticky_claims import Claims, settle_claims
+from analytics.assignors.sticky_general import balance_generally
 
 _Target = dict[str, list[TopicPartition]]
 

@@ -27,7 +27,6 @@ from analytics.assignors.java_order import (
 )
 
 P = TypeVar("P", TopicPartition, int)
-
 _WITH_ROOM = 1 / 0.75
 """Kafka makes a map for n keys with room for (n + 1) / 0.75 + 1 of them."""
 

@@ -14,15 +14,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.assignors.client.racks import Racks
-from analytics.assignors.client.sticky_claims import Claims
 from analytics.assignors.group import Group, TopicPartition, subscribers_of
 from analytics.assignors.java_order import bucket, sort_key, string_hash, table_size
+from analytics.assignors.racks import Racks
+from analytics.assignors.sticky_claims import Claims
 
 _PASSES_WITHOUT_GAIN = 20
 """Kafka's swap of an earlier move may undo progress, in theory for ever; then we stop."""
 _Indices = NDArray[np.int64]
-
 _Pair = tuple[str, str]
 
 

@@ -1,1 +1,0 @@
-"""Assignors that run in consumers."""
