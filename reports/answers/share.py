@@ -101,108 +101,6 @@ _PRUNABLE: Final = {
 }
 
 
-def _count_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_delivery_counts`; those on their last try are marked."""
-    is_last = pc.fill_null(pc.less_equal(rows["deliveries_left"], 1), fill_value=False)
-    rows = rows.append_column("is_problem", is_last)
-    return companion_section(rows, _COUNTS, "delivery_counts", problem="is_problem")
-
-
-def _archived_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_archived_ranges`."""
-    return companion_section(rows, _ARCHIVED, "archived", spare=("record_offset", "archived_bound"))
-
-
-def _fault_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_faults`: each is a problem."""
-    record = pc.binary_join_element_wise(
-        rows["record_topic"],
-        pc.binary_join_element_wise(
-            *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "record_offset")),
-            "@",
-        ),
-        "-",
-    )
-    rows = rows.append_column("record", record)
-    rows = rows.append_column("is_problem", pa.array([True] * rows.num_rows, pa.bool_()))
-    return companion_section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
-
-
-def _stalls_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_stalls`; those that still stand are marked."""
-    signs = {"at_latest": ">= "}
-    bounds, lengths = rows["since_bound"].to_pylist(), rows["duration_ms"].to_pylist()
-    stood = [
-        None if length is None else signs.get(bound, "") + str(duration(length))
-        for bound, length in zip(bounds, lengths, strict=True)
-    ]
-    states, counts = (
-        rows[name].to_pylist() for name in ("blocking_state", "blocking_delivery_count")
-    )
-    blocking = [
-        state if count is None else f"{state} x{count}"
-        for state, count in zip(states, counts, strict=True)
-    ]
-    shown = rows.append_column("duration", pa.array(stood, pa.string()))
-    shown = shown.append_column("blocking", pa.array(blocking, pa.string()))
-    shown = shown.append_column("is_problem", pc.is_null(rows["until"]))
-    heads = dict(_STALLS)
-    also = [each for each in rows.column_names if each not in heads]
-    return Section(
-        shown,
-        heads,
-        also,
-        name="stalls",
-        key="stalls",
-        title="Stalls",
-        problem="is_problem",
-        spare=("record_offset", "since_bound", "done_behind", "ended_by"),
-    )
-
-
-def _step_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_steps`; those out of order are marked."""
-    place = pc.binary_join_element_wise(
-        *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "began_offset")), "@"
-    )
-    record = pc.binary_join_element_wise(
-        pa.repeat(CONSUMER_OFFSETS, rows.num_rows), place.combine_chunks(), "-"
-    )
-    took = [None if each is None else duration(each) for each in rows["took_ms"].to_pylist()]
-    rows = rows.append_column("record", record)
-    rows = rows.append_column("took", pa.array(took, pa.string()))
-    rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _OUT_OF_ORDER))
-    spare = ("record", "ended_at", "state_at", "took")
-    return companion_section(
-        rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare
-    )
-
-
-def _limit_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_limits`; those that are not kept are marked."""
-    is_problem = pc.is_in(rows["verdict"], pa.array(_LIMIT_PROBLEMS))
-    rows = rows.append_column("is_problem", is_problem)
-    spare = ("kip_name", "seen_of", "source", "least", "most")
-    return companion_section(
-        rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare
-    )
-
-
-def _prunable_section(rows: pa.Table) -> Section:
-    """Return the rows of the table `share_prunable`."""
-    return companion_section(rows, _PRUNABLE, "prunable", spare=("held_since", "log_start_offset"))
-
-
-_COMPANIONS: Final = {
-    "share_stalls": _stalls_section,
-    "share_delivery_counts": _count_section,
-    "share_archived_ranges": _archived_section,
-    "share_faults": _fault_section,
-    "share_steps": _step_section,
-    "share_limits": _limit_section,
-    "share_prunable": _prunable_section,
-}
-"""The tables beside the backlog, and how they are shown."""
 _NO_LAG: Final = (
     "LAG and LEFT are - where it is not known where the log ends; --end-offsets FILE tells it, or "
     "the data topics' log directories beside the dump do."
@@ -430,3 +328,107 @@ def _meanings(
         word for each in sections if each.name == name for word in each.rows[column].to_pylist()
     }
     return [f"{word}: {text}" for word, text in words.items() if word in shown_ones]
+
+
+def _count_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_delivery_counts`; those on their last try are marked."""
+    is_last = pc.fill_null(pc.less_equal(rows["deliveries_left"], 1), fill_value=False)
+    rows = rows.append_column("is_problem", is_last)
+    return companion_section(rows, _COUNTS, "delivery_counts", problem="is_problem")
+
+
+def _archived_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_archived_ranges`."""
+    return companion_section(rows, _ARCHIVED, "archived", spare=("record_offset", "archived_bound"))
+
+
+def _fault_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_faults`: each is a problem."""
+    record = pc.binary_join_element_wise(
+        rows["record_topic"],
+        pc.binary_join_element_wise(
+            *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "record_offset")),
+            "@",
+        ),
+        "-",
+    )
+    rows = rows.append_column("record", record)
+    rows = rows.append_column("is_problem", pa.array([True] * rows.num_rows, pa.bool_()))
+    return companion_section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
+
+
+def _stalls_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_stalls`; those that still stand are marked."""
+    signs = {"at_latest": ">= "}
+    bounds, lengths = rows["since_bound"].to_pylist(), rows["duration_ms"].to_pylist()
+    stood = [
+        None if length is None else signs.get(bound, "") + str(duration(length))
+        for bound, length in zip(bounds, lengths, strict=True)
+    ]
+    states, counts = (
+        rows[name].to_pylist() for name in ("blocking_state", "blocking_delivery_count")
+    )
+    blocking = [
+        state if count is None else f"{state} x{count}"
+        for state, count in zip(states, counts, strict=True)
+    ]
+    shown = rows.append_column("duration", pa.array(stood, pa.string()))
+    shown = shown.append_column("blocking", pa.array(blocking, pa.string()))
+    shown = shown.append_column("is_problem", pc.is_null(rows["until"]))
+    heads = dict(_STALLS)
+    also = [each for each in rows.column_names if each not in heads]
+    return Section(
+        shown,
+        heads,
+        also,
+        name="stalls",
+        key="stalls",
+        title="Stalls",
+        problem="is_problem",
+        spare=("record_offset", "since_bound", "done_behind", "ended_by"),
+    )
+
+
+def _step_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_steps`; those out of order are marked."""
+    place = pc.binary_join_element_wise(
+        *(rows[name].cast(pa.string()) for name in ("coordinator_partition", "began_offset")), "@"
+    )
+    record = pc.binary_join_element_wise(
+        pa.repeat(CONSUMER_OFFSETS, rows.num_rows), place.combine_chunks(), "-"
+    )
+    took = [None if each is None else duration(each) for each in rows["took_ms"].to_pylist()]
+    rows = rows.append_column("record", record)
+    rows = rows.append_column("took", pa.array(took, pa.string()))
+    rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _OUT_OF_ORDER))
+    spare = ("record", "ended_at", "state_at", "took")
+    return companion_section(
+        rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare
+    )
+
+
+def _limit_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_limits`; those that are not kept are marked."""
+    is_problem = pc.is_in(rows["verdict"], pa.array(_LIMIT_PROBLEMS))
+    rows = rows.append_column("is_problem", is_problem)
+    spare = ("kip_name", "seen_of", "source", "least", "most")
+    return companion_section(
+        rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare
+    )
+
+
+def _prunable_section(rows: pa.Table) -> Section:
+    """Return the rows of the table `share_prunable`."""
+    return companion_section(rows, _PRUNABLE, "prunable", spare=("held_since", "log_start_offset"))
+
+
+_COMPANIONS: Final = {
+    "share_stalls": _stalls_section,
+    "share_delivery_counts": _count_section,
+    "share_archived_ranges": _archived_section,
+    "share_faults": _fault_section,
+    "share_steps": _step_section,
+    "share_limits": _limit_section,
+    "share_prunable": _prunable_section,
+}
+"""The tables beside the backlog, and how they are shown."""
