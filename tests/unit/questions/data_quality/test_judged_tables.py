@@ -209,7 +209,7 @@ def test_it_is_quiet_and_leaves_nothing_in_the_home_directory(tmp_path: Path) ->
         "told = [{'type': 'expect_column_values_to_not_be_null', 'kwargs': {'column': 'a'}}]\n"
         "suite = suite_of({'expectations': told}, 'lag', 'x')\n"
         "(one,) = Engine().judge(pa.table({'a': [1, None]}), suite)\n"
-        "assert one.holds is False and one.unexpected == 1\n"
+        "assert one.is_met is False and one.unexpected == 1\n"
     )
     home = tmp_path / "home"
     home.mkdir()

@@ -162,7 +162,7 @@ def test_the_log_is_held_against_the_offset_sought(
 
 
 def test_a_topic_that_is_gone_is_told() -> None:
-    plan = planned(gone={"t"})
+    plan = planned(deleted_topics={"t"})
     assert [each.log_is for each in plan.values()] == ["no_topic", "no_topic"]
     assert words(plan) == ["topic_gone", "topic_gone"]
     assert planned()[T0].log_is is None
