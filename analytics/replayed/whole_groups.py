@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import spread
+from analytics.tables.stored_tables import EVERY
 from analytics.workspace import reading
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ GroupPart = Callable[[], dict[str, pl.DataFrame]]
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""
 
-_EVERY: Final = pc.scalar(value=True)
 _WRITTEN_BYTES: Final = 64 << 20
 _MOST_PARTS: Final = 400
 """So many files are open at the same time."""
@@ -128,12 +127,10 @@ class GroupRows(NamedTuple):
 
 
 def stored_rows(
-    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression = _EVERY
+    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression = EVERY
 ) -> GroupRows:
     """Return rows of a stored table that has `group_id` among the columns."""
-    nothing = tables.read(name, columns, ~_EVERY)
-    pieces = chain([nothing], tables.pieces(name, columns, where))
-    return GroupRows(map(frame_of, pieces), pl.col("group_id"))
+    return GroupRows(map(frame_of, tables.pieces(name, columns, where)), pl.col("group_id"))
 
 
 def parts_for(rows: int, at_once: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,7 @@ from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace, reading
 from schemas import table
 
 EVERYTHING = Selection()
+EVERY: Final = pc.scalar(value=True)
 _FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
 
 
@@ -86,14 +88,19 @@ class StoredTables:
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
-    def pieces(self, name: str, columns: Sequence[str], where: pc.Expression) -> Iterator[pa.Table]:
+    def pieces(
+        self, name: str, columns: Sequence[str], where: pc.Expression = EVERY
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a table of any size that fulfil a condition, some at a time.
+
+        The first piece has no rows: who puts pieces together has their columns in any case.
 
         Raises:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
             found, wanted = self._there(name), self._condition(name, where)
+            yield pa.schema([found.schema.field(each) for each in columns]).empty_table()
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 

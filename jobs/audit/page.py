@@ -70,11 +70,10 @@ class _Stored:
         return name in self.held or (name in TABLES and self.stored.has(str(name)))
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return columns of a table, as far as it has them."""
+        """Return columns of a table, all where none is named."""
         if name in self.held:
             return self.held.read(name, columns)
-        there = self.stored.schema(name).names
-        return self.stored.read(name, [each for each in columns if each in there])
+        return self.stored.read(name, columns)
 
 
 def audit_summary(location: str) -> Mapping[str, Any]:

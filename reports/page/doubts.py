@@ -14,8 +14,6 @@ HEAD: Final = "Cannot tell"
 _COMPLETE: Final = "complete"
 _WORDS: Final = ("missing", "incomplete_because")
 """Columns that say what is lacking; `missing` is a number of generations in `group_churn`."""
-COLUMNS: Final = (_COMPLETE, *_WORDS)
-"""What is looked at, as far as a table has it."""
 _LONGEST: Final = 160
 
 

@@ -19,15 +19,19 @@ class Tables(Protocol):
         """Return whether a table is there."""
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return columns of a table that is there."""
+        """Return columns of a table that is there, all where none is named."""
 
 
 class HeldTables(dict[str, pa.Table]):
     """Tables in memory."""
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return columns of a table."""
-        return self[name].select([each for each in columns if each in self[name].column_names])
+        """Return columns of a table, all where none is named.
+
+        Raises:
+            KeyError: It has no such column.
+        """
+        return self[name].select(list(columns)) if columns else self[name]
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,9 @@ class WorkspaceTables:
             name: Which one.
             columns: Those that are looked at; none is all of them.
         """
-        names = columns or [each.name for each in table(name).columns]
         if name in self.tables:
-            return self.tables.read(name, names)
+            return self.tables.read(name, columns)
+        names = columns or [each.name for each in table(name).columns]
         return pa.schema([(each, pa.null()) for each in names]).empty_table()
 
     def of_group(self, name: str, group: str) -> pa.Table:

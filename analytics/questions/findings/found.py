@@ -100,7 +100,7 @@ def _chosen(
 ) -> list[pa.Table]:
     """Return for each of the rules about a table the rows that it is about: few of a great many."""
     there = table.column_names
-    columns = {*rules[0].columns(), *OF_GROUP}.union(*(rule.columns() for rule in rules))
+    columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
     wanted = [name for name in there if name in columns]
     pieces = iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
     chosen: list[list[pa.Table]] = [[] for _ in rules]

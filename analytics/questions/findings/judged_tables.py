@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.questions.findings.configured_rules import configured_rules
 from schemas import table, tables
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.stored_tables import StoredTables
 
-EVERY: Final = pc.scalar(value=True)
 _LOGS = pa.schema(
     [
         ("topic", pa.string()),
@@ -54,8 +52,7 @@ class StoredRows:
         Raises:
             WorkspaceError: The table cannot be read.
         """
-        yield self.tables.read(self.name, columns, ~EVERY)
-        yield from self.tables.pieces(self.name, columns, EVERY)
+        return self.tables.pieces(self.name, columns)
 
 
 JudgedTables = Mapping[str, pa.Table | StoredRows]

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.expiring_offsets import expiry_calendar, retention_matrix
-from reports.page import doubts
 from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.grids import Shown, grid_of
 from reports.page.model import Figure, Subject
@@ -43,7 +42,7 @@ def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("offset_expiration"):
         return None
-    rows = read.rows("offset_expiration", [*(each.name for each in _COLUMNS), *doubts.COLUMNS])
+    rows = read.rows("offset_expiration", [each.name for each in _COLUMNS])
     soon = rows.sort_by([("expires_at", "ascending")])
     what_if = read.rows("retention_what_if")
     is_safe = bool(what_if.num_rows) and set(what_if["verdict"].to_pylist()) <= _FINE
