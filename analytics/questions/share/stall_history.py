@@ -292,10 +292,7 @@ def _lasting(
     for number, clock in clocks.items():
         here = homes == number
         after, until = begun[here], ended[here]
-        other = clock.stretch_of(after) != clock.stretch_of(until)
-        for first, last in clock.unexplained:
-            other |= (last > after) & (is_open[here] | (first <= until))
-        is_other[here] = other
+        is_other[here] = clock.is_other(after, until)
         is_doubtful[here] = clock.are_doubtful(after) | (clock.are_doubtful(until) & ~is_open[here])
     # A time beyond the instant is not believed.
     is_late = pl.max_horizontal("since_ms", "until_ms") > as_of_ms

@@ -81,27 +81,17 @@ class LogClock:
         is_in = (place >= 0) & (offsets < np.append(end, 0)[place])
         return np.where(is_in, place, NOBODY)
 
-    def is_other(self, after: int, until: int | None) -> bool:
-        """Return whether another clock wrote a record than wrote an earlier one.
+    def is_other(self, after: Numbers, until: Numbers) -> Flags:
+        """Return which records another clock wrote than wrote an earlier one of the same pair.
 
         Args:
-            after: The earlier one.
-            until: The other one; None for the instant, which no clock tells that is wrong.
+            after: The earlier ones.
+            until: The other ones; `NOBODY` for the instant, which no clock tells that is wrong.
         """
-        begun = int(self.stretch_of(np.array([after]))[0])
-        ended = NOBODY if until is None else int(self.stretch_of(np.array([until]))[0])
-        return begun != ended or self.is_set_back(after, until)
-
-    def is_set_back(self, after: int, until: int | None) -> bool:
-        """Return whether a clock went back, and nothing explains it, behind a record.
-
-        Args:
-            after: The record.
-            until: Up to this one; None for all.
-        """
-        return any(
-            last > after and (until is None or first <= until) for first, last in self.unexplained
-        )
+        found: Flags = self.stretch_of(after) != self.stretch_of(until)
+        for first, last in self.unexplained:
+            found |= (last > after) & ((until == NOBODY) | (first <= until))
+        return found
 
 
 Clocks = Mapping[tuple[str, int], LogClock]
