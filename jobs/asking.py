@@ -32,8 +32,6 @@ class PrintedAnswer(NamedTuple):
 
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from analytics.questions.answer import Answer
     from analytics.questions.question import Question
     from jobs.cli.console import Console
@@ -91,11 +89,12 @@ def ask_and_show(
         }
         shown = show(state, answer, output_format, metadata)
         if shown.exit_code is None:
-            code = answer_exit_code(state, answer) or failing(console, state, answer.tables)
+            code = answer_exit_code(state, answer) or failing(console, state, answer)
         else:
             # What cannot be told (3) goes before a missing group, and rows that differ (1).
             code = max(groups_exit_code(answer.groups), state.exit_code, shown.exit_code)
-    print_text(shown.text)
+        # What is printed is read as long as the state is there.
+        print_text(shown.text)
     return code
 
 
@@ -125,16 +124,17 @@ PHRASING: Final = {"bytes": size_of, "duration": duration}
 """How findings say bytes and durations."""
 
 
-def failing(console: Console, state: Replayed, tables: Mapping[str, pa.Table]) -> int:
+def failing(console: Console, state: Replayed, answer: Answer) -> int:
     """Return the exit code of `--fail-on` for a question's tables, and say what was found.
 
     Args:
         console: Where it is said.
         state: With what `--fail-on` asks for.
-        tables: Of the question, by name.
+        answer: To the question.
     """
     if state.fail_on == NEVER:
         return DONE
+    tables = {name: answer.rows(name) for name in answer.tables}
     # Only messages are printed here, no suggestions.
     findings = findings_of(state, tables, input_words(state.inputs, {}), PHRASING).findings
     severe = as_severe(findings, state.fail_on)

@@ -12,15 +12,15 @@ import pyarrow.compute as pc
 from polars import selectors as cs
 
 from reports.layout.cells import cells, flat, with_times
-from reports.layout.choice import chosen, left_out
+from reports.layout.choice import chosen, left_out, rows_in, without_rows
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import ROWS, Section
+from reports.layout.section import ROWS, LongSection, Section
 from reports.layout.text import MARK, text_of
 
 __all__ = ["Section", "render"]
 SCHEMA_VERSION = 1
 NO_PROBLEM = "No row is marked as a problem."
-_AT_ONCE: Final = 50_000
+_AT_ONCE: Final = 10_000
 """So many rows are text at the same time: the text of an answer takes several times its rows."""
 Text = str | Iterator[str]
 """A text, or its pieces one after the other, to be written as they come."""
@@ -31,13 +31,15 @@ MARKUP: Final = r"[\\`*_{}\[\]<>#|~!&@]"
 """A pattern, as Python and Arrow have it, of characters that a backslash makes text of anywhere."""
 
 
-def render(sections: Sequence[Section], output_format: str, said: Mapping[str, Any]) -> str:
+def render(
+    sections: Sequence[Section | LongSection], output_format: str, said: Mapping[str, Any]
+) -> str:
     """Return `rendered` as one text."""
     return "".join(rendered(sections, output_format, said))
 
 
 def rendered(
-    sections: Sequence[Section], output_format: str, said: Mapping[str, Any]
+    sections: Sequence[Section | LongSection], output_format: str, said: Mapping[str, Any]
 ) -> Iterator[str]:
     """Return the rows of all sections in one of the formats, in pieces.
 
@@ -67,9 +69,15 @@ def rendered(
     return iter([_for_people(picked, found, wanted)])
 
 
-def _for_people(picked: Sequence[Section], found: Sequence[Section], wanted: OutputFormat) -> str:
+def _for_people(
+    picked: Sequence[Section | LongSection],
+    found: Sequence[Section | LongSection],
+    wanted: OutputFormat,
+) -> str:
     tables = []
-    for before, each in zip(picked, (each.for_people for each in found), strict=True):
+    for before, shown in zip(picked, found, strict=True):
+        assert isinstance(shown, Section), "people are shown what can be held"
+        each = shown.for_people
         # Of what went wrong there may be nothing: an empty table says no more than that.
         if wanted.only_problems and not each.rows.num_rows:
             continue
@@ -78,7 +86,7 @@ def _for_people(picked: Sequence[Section], found: Sequence[Section], wanted: Out
             if wanted == "markdown"
             else text_of(each, is_wide=wanted.is_wide, is_colored=wanted.is_colored)
         )
-        more = before.rows.num_rows - each.rows.num_rows + each.more
+        more = rows_in(before) - each.rows.num_rows + each.more
         tables.append("\n".join([*_title(each, wanted), text, *_more(more, wanted)]))
     if wanted.only_problems and picked and not tables:
         return NO_PROBLEM
@@ -113,12 +121,12 @@ def _markdown(section: Section) -> str:
 
 
 def _json(
-    sections: Sequence[Section], said: Mapping[str, Any], wanted: OutputFormat
+    sections: Sequence[Section | LongSection], said: Mapping[str, Any], wanted: OutputFormat
 ) -> Iterator[str]:
     """Yield one object, a row a line: indenting each would take Python a value."""
     # A table that was asked for by its name is what the answer is about.
     keys = [ROWS if wanted.table else each.key for each in sections]
-    lists: dict[str, list[Section]] = {key: [] for key in keys if key != ROWS}
+    lists: dict[str, list[Section | LongSection]] = {key: [] for key in keys if key != ROWS}
     lists[ROWS] = []
     for key, each in zip(keys, sections, strict=True):
         lists[key].append(each)
@@ -134,18 +142,23 @@ def _json(
     yield "\n}"
 
 
-def _json_lines(sections: Sequence[Section]) -> Iterator[str]:
-    for each in sections:
+def _json_lines(sections: Sequence[Section | LongSection]) -> Iterator[str]:
+    for each in _held(sections):
         for rows in _pieces(each.rows.select(each.names)):
             lines = pl.DataFrame(pl.from_arrow(with_times(rows))).write_ndjson()
             # No value has a line break: JSON writes those of texts as two characters.
             yield lines.removesuffix("\n").replace("\n", ",\n  ")
 
 
-def _csv(sections: Sequence[Section]) -> Iterator[str]:
-    names = list(dict.fromkeys(name for each in sections for name in each.names))
-    yield pl.DataFrame(schema=names).write_csv().removesuffix("\n")
+def _held(sections: Sequence[Section | LongSection]) -> Iterator[Section]:
     for each in sections:
+        yield from each.pieces() if isinstance(each, LongSection) else [each]
+
+
+def _csv(sections: Sequence[Section | LongSection]) -> Iterator[str]:
+    names = list(dict.fromkeys(name for each in sections for name in without_rows(each).names))
+    yield pl.DataFrame(schema=names).write_csv().removesuffix("\n")
+    for each in _held(sections):
         for rows in _pieces(each.rows.select(each.names)):
             columns = [inert(flat(rows[name])) for name in each.names]
             frame = pl.DataFrame(pl.from_arrow(pa.table(columns, each.names)))

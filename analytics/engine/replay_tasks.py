@@ -6,7 +6,6 @@ folder: it can be larger than what Spark sends along with tasks.
 
 from __future__ import annotations
 
-import pickle
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from analytics.engine.replay_tables import (
     of_bucket,
     written_steps,
 )
+from analytics.engine.staged_values import get_value, put_value
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.spark_tasks import run_tasks
 from analytics.tables.bucket_files import rows_of_bucket
@@ -85,7 +85,7 @@ class BucketPass:
 
         keep_tables(written_steps(self.work), here, keep)
         gathered = {name: here[name] for name in self.work.gathered}
-        return Report(number, parts, _put(self.staging, gathered) if gathered else None)
+        return Report(number, parts, put_value(self.staging, gathered) if gathered else None)
 
 
 Run = Callable[[str, int], list[Any]]
@@ -117,13 +117,13 @@ def replay_in_tasks(
     """
     records = f"{staging}/records"
     lays_out = record_layout(cut, buckets, records)
-    attempts = frozenset[str](run(_put(staging, lays_out), len(lays_out.tasks)))
+    attempts = frozenset[str](run(put_value(staging, lays_out), len(lays_out.tasks)))
     made = ReplayResults({**initial, WHOLE: cut.whole()})
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
             work = BucketPass(each, _needed(each, made), cut, buckets, records, attempts, staging)
-            found: list[Report] = run(_put(staging, work), len(buckets))
+            found: list[Report] = run(put_value(staging, work), len(buckets))
             reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
             for name in each.gathered:
@@ -151,7 +151,7 @@ def on_spark(spark: SparkSession) -> Run:
 
 def run_task(place: str, number: int) -> Report | str:
     """Do one number of what was put into a place: `RecordLayout` or `BucketPass`."""
-    work: RecordLayout | BucketPass = _get(place)
+    work: RecordLayout | BucketPass = get_value(place)
     return work.run(number)
 
 
@@ -173,21 +173,5 @@ def _write_part(staging: str, name: str, rows: pl.DataFrame) -> Part:
 
 
 def _gathered_results(report: Report) -> dict[str, Any]:
-    found: dict[str, Any] = _get(report.gathered) if report.gathered else {}
+    found: dict[str, Any] = get_value(report.gathered) if report.gathered else {}
     return found
-
-
-def _put(staging: str, value: object) -> str:
-    """Write a value beside the tables, where all machines see it."""
-    place = f"{staging}/between-{uuid.uuid4().hex}"
-    filesystem, path = open_location(place)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-    with filesystem.open_output_stream(path) as stream:
-        stream.write(pickle.dumps(value))
-    return place
-
-
-def _get(place: str) -> Any:  # noqa: ANN401 - whatever was put there
-    filesystem, path = open_location(place)
-    with filesystem.open_input_stream(path) as stream:
-        return pickle.loads(stream.read())  # noqa: S301 - a task of ours wrote it

@@ -52,6 +52,7 @@ class Answered:
         self.summary: Mapping[str, Any] = answer.summary
         self.figures: Mapping[str, Any] = answer.figures
         self._rows: Mapping[str, pa.Table] = answer.tables
+        self._counts = {name: answer.rows(name).num_rows for name in answer.tables}
         self._frames: dict[str, Any] = {}
         if spark is not None and answer.tables:
             self._frames = _frames(answer, state, spark)
@@ -113,7 +114,7 @@ class Answered:
         return [*super().__dir__(), *self._rows]
 
     def __repr__(self) -> str:
-        tables = ", ".join(f"{name}: {rows.num_rows:,}" for name, rows in self._rows.items())
+        tables = ", ".join(f"{name}: {rows:,}" for name, rows in self._counts.items())
         return f"<answer to {self.question}: {tables}{self._gaps()}>"
 
     def _gaps(self) -> str:
@@ -122,8 +123,8 @@ class Answered:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{table.num_rows:,}</td></tr>"
-            for name, table in self._rows.items()
+            f"<tr><td>{escape(name)}</td><td>{rows:,}</td></tr>"
+            for name, rows in self._counts.items()
         )
         items = "".join(f"<li>{escape(each)}</li>" for each in self.cannot_tell)
         gaps = f"<p>cannot tell:</p><ul>{items}</ul>" if items else ""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from analytics.tables.parted_table import PartedTable, parted
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -38,6 +40,10 @@ class Answer:
     figures: Mapping[str, Any] = field(default_factory=dict)
     stored_tables: Mapping[str, pa.Table] | None = None
     rows_cannot_tell: bool = False
+
+    def rows(self, name: str) -> PartedTable:
+        """Return a table whose rows may be too many to be held."""
+        return parted(self.tables, name)
 
     @property
     def tables_to_keep(self) -> Mapping[str, pa.Table]:

@@ -80,8 +80,8 @@ class Question(Generic[P, S]):
         if self.of_all_groups:
             state = replace(state, tables=StoredTables(state.tables.workspace))
         answer = self.answer(state, settings)
-        for name, rows in answer.tables.items():
+        for name in answer.tables:
             if name not in self.tables:
                 raise KeyError(f"{self.name} answers with {name}, which it does not declare")
-            check_columns(name, rows.column_names)
+            check_columns(name, answer.rows(name).column_names)
         return answer

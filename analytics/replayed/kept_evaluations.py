@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import fs
 
 from analytics.errors import WorkspaceError
-from analytics.tables.staged_tables import write_rows
+from analytics.tables.parted_table import parted
+from analytics.tables.staged_tables import write_parts
 from analytics.workspace import EVALUATIONS, FILES, FOLDERS, Part, Workspace
 
 if TYPE_CHECKING:
@@ -44,11 +45,12 @@ def keep_evaluations(
             for part in (_stored_parts(space) if is_kept else ())
             if (name := part.table.rpartition("/")[2]) in earlier and name not in tables
         ]
-        parts += [write_rows(staging, name, rows) for name, rows in tables.items()]
+        kept = {name: parted(tables, name) for name in tables}
+        parts += [part for name, rows in kept.items() for part in write_parts(staging, name, rows)]
         said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
         manifest[EVALUATIONS] = {
             **earlier,
-            **{name: {**said, "rows": rows.num_rows} for name, rows in tables.items()},
+            **{name: {**said, "rows": rows.num_rows} for name, rows in kept.items()},
         }
         staging.publish(parts, [EVALUATIONS] if is_kept else FOLDERS, manifest)
     except BaseException:

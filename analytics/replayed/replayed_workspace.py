@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
+from analytics.engine.part_runs import PartRunner
 from analytics.epoch_times import milliseconds_of
 from analytics.gaps.workspace_parts import topics_held
 from analytics.replay.dump.assumptions import assumed_in
@@ -41,12 +42,14 @@ class ReplayedWorkspace:
         manifest: Of the workspace that holds the tables, as it is of the state at the instant; its
             section `replay` says which.
         settings: Of brokers and groups, and thresholds of rules, as far as a person gives them.
+        runner: Where answers are made, part by part.
     """
 
     tables: StoredTables
     source: Workspace
     manifest: Mapping[str, Any]
     settings: Settings = field(default_factory=Settings)
+    runner: PartRunner = field(default_factory=PartRunner)
 
     def __post_init__(self) -> None:
         """Take what the manifest says of the logs of the instant."""

@@ -1,26 +1,63 @@
-"""Arrow tables on their way into a workspace: one file each, equal bytes for equal rows."""
+"""Tables on their way into a workspace: equal bytes for equal rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from analytics.tables.stored_tables import folder_of
-from analytics.workspace import Part
+from analytics.workspace import Part, open_location
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from analytics.tables.parted_table import PartedTable
     from analytics.workspace import Staging
 
 
 def write_rows(staging: Staging, name: str, rows: pa.Table) -> Part:
     """Write a table that is here."""
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
+    return _write_file(staging, name, name, rows)
+
+
+def _write_file(staging: Staging, file: str, name: str, rows: pa.Table) -> Part:
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, file)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     pq.write_table(rows, path, filesystem=filesystem)
     return part_of(name, path, rows.num_rows)
+
+
+def write_parts(staging: Staging, name: str, rows: PartedTable) -> list[Part]:
+    """Write a table that may be too large to be held, a file for each of its parts; at least one.
+
+    Parts that are files already are copied as they are.
+    """
+    if rows.condition is not None or not rows.parts:
+        return [_write_pieces(staging, name, rows)]
+    written = []
+    for number, each in enumerate(rows.parts):
+        if isinstance(each, pa.Table):
+            written.append(_write_file(staging, f"{name}-{number}", name, each))
+            continue
+        filesystem, path = staging.workspace.filesystem, staged_path(staging, f"{name}-{number}")
+        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        source, place = open_location(each)
+        fs.copy_files(place, path, source_filesystem=source, destination_filesystem=filesystem)
+        with filesystem.open_input_file(path) as file:
+            written.append(part_of(name, path, pq.read_metadata(file).num_rows))
+    return written
+
+
+def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    count = 0
+    with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as writer:
+        for each in rows.pieces():
+            writer.write_table(each)
+            count += each.num_rows
+    return part_of(name, path, count)
 
 
 def staged_file(staging: Staging, name: str) -> str:

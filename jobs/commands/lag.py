@@ -113,10 +113,9 @@ def lag(  # noqa: PLR0913 - one parameter an option
             return shown_against(
                 console, against, end_offsets, state, answer, chosen_format, answer.tables["lag"]
             )
+        tables = {name: answer.rows(name) for name in answer.tables}
         return PrintedAnswer(
-            lag_text(
-                answer.tables, answer.figures, chosen_format, metadata, by=by, with_history=history
-            )
+            lag_text(tables, answer.figures, chosen_format, metadata, by=by, with_history=history)
         )
 
     with earlier_state(console, since, LAG.needs, options) as earlier:

@@ -109,6 +109,15 @@ def spark_session(
         raise
 
 
+def is_local(master: str | None) -> bool:
+    """Return whether Spark's tasks run on this machine alone."""
+    return not _is_submitted() and (master or DEFAULT_MASTER).startswith("local")
+
+
+def _is_submitted() -> bool:
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 @contextmanager
 def one_session() -> Iterator[None]:
     """Let all that is done within share a session: the first who needs it starts it."""
@@ -158,7 +167,7 @@ _KEPT_SESSION: ContextVar[_KeptSession | None] = ContextVar("kept session", defa
 def _session(
     console: Console, master: str | None, conf: Mapping[str, str], *, small: bool
 ) -> Iterator[SparkSession]:
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    submitted = _is_submitted()
     if not submitted and (problem := java_problem()):
         raise EnvironmentUnfitError(problem)
     if not console.verbose:

@@ -40,6 +40,7 @@ from jobs.cli.options.ending import NEVER, Limit, is_exceeded
 from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
 from jobs.spark.session import one_session
+from jobs.workspaces.answering import part_runner
 from jobs.workspaces.followed_lines import sentences
 from jobs.workspaces.kept_workspace import kept_workspace
 from jobs.workspaces.keys_elsewhere import sentences_of_homes
@@ -187,7 +188,9 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             *assumptions.sentences(assumed_in(manifest)),
         ):
             console.say(each)
-        yield _with_doubts(_with_end(result, console), needs, console)
+        asked_now = _with_doubts(_with_end(result, console), needs, console)
+        with part_runner(console, ready, manifest, options) as runner:
+            yield replace(asked_now, runner=runner)
         return
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
@@ -220,7 +223,9 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             exit_code=run.exit_code or (CANNOT_TELL if is_bad else DONE),
             fail_on=fail_on,
         )
-        yield _with_doubts(_with_end(result, console), needs, console)
+        asked_now = _with_doubts(_with_end(result, console), needs, console)
+        with part_runner(console, space, run.manifest, options) as runner:
+            yield replace(asked_now, runner=runner)
     if out is None and has_hint:
         console.say_at_end(HINT)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import MARKS
+from reports.layout.section import MARKS, LongSection, Rows
 from reports.layout.sentences import nothing
 from reports.quantities import duration
 from reports.row_formats import Section, Text, render, rendered
@@ -111,14 +112,15 @@ _MOVE_SPARE: Final = (
     *("previous_epoch", "epoch"),
 )
 _SIGNS: Final = {"at_least": ">= ", "at_most": "<= ", "estimated": "~ "}
+_OPEN: Final = ("topic", "partition", "last_stable_offset")
 _DUE: Final = "due"
 _MOST_NAMED: Final = 5
 _NEVER: Final = "never"
 
 
 def lag_text(
-    tables: Mapping[str, pa.Table],
-    figures: Mapping[str, pa.Table],
+    tables: Mapping[str, Rows],
+    figures: Mapping[str, Rows],
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
     *,
@@ -136,26 +138,33 @@ def lag_text(
         with_history: Show when statuses changed, and where offsets moved in steps.
     """
     rows, sums = figures["rows"], figures.get("sums")
-    sections = [lag_section(rows) if sums is None else _sum_section(sums, by)]
+    if sums is None:
+        sections = [LongSection(rows, lag_section)]
+    else:
+        sections = [LongSection(sums, partial(_sum_section, by=by))]
     if "lag_growth" in tables:
-        sections.append(_growth_section(tables["lag_growth"]))
+        sections.append(LongSection(tables["lag_growth"], _growth_section))
     if with_history:
-        sections.append(_history_section(tables["status_history"]))
+        sections.append(LongSection(tables["status_history"], _history_section))
         if tables["offset_moves"].num_rows or output_format.is_for_programs:
-            sections.append(moves_section(tables["offset_moves"]))
+            sections.append(LongSection(tables["offset_moves"], moves_section))
     if output_format.is_for_programs:
         if by == "topic":
-            sections.append(_readers_section(tables["topic_readers"]))
+            sections.append(LongSection(tables["topic_readers"], _readers_section))
         if by == "group":
-            sections.append(_capacity_section(tables["group_capacity"]))
+            sections.append(LongSection(tables["group_capacity"], _capacity_section))
         return rendered(sections, output_format, metadata)
     held = _open_transactions_text(rows)
-    notes = [*_notes(sections, metadata), *([held] if held else [])]
+    notes = [*_notes(sections[0].rows, metadata), *([held] if held else [])]
     return "\n\n".join([render(sections, output_format, metadata), *notes])
 
 
-def _notes(sections: Sequence[Section], metadata: Mapping[str, Any]) -> list[str]:
-    verdicts = set(sections[0].rows["verdict"].to_pylist())
+def _notes(rows: Rows, metadata: Mapping[str, Any]) -> list[str]:
+    verdicts = {
+        word
+        for piece in rows.pieces(["verdict"])
+        for word in pc.unique(piece["verdict"]).to_pylist()
+    }
     if not verdicts:
         return [nothing("No partition is owned or committed by the groups asked for.", metadata)]
     known: Mapping[str, str] = metadata["verdicts"]
@@ -175,12 +184,12 @@ def lag_section(rows: pa.Table) -> Section:
     return Section(_marked(shown), _HEADS, also, name="lag", problem="is_problem", spare=_SPARE)
 
 
-def _open_transactions_text(rows: pa.Table) -> str | None:
+def _open_transactions_text(rows: Rows) -> str | None:
     """Return a sentence on partitions where a transaction is open; None where none is."""
-    found = rows.filter(pc.less(rows["last_stable_offset"], rows["log_end_offset"]))
     places = {
         f"{each['topic']}-{each['partition']} at {each['last_stable_offset']}"
-        for each in found.select(["topic", "partition", "last_stable_offset"]).to_pylist()
+        for piece in rows.pieces([*_OPEN, "log_end_offset"])
+        for each in _open_in(piece)
     }
     if not places:
         return None
@@ -191,6 +200,15 @@ def _open_transactions_text(rows: pa.Table) -> str | None:
         f"{', '.join(named[:_MOST_NAMED])}{more} on. LAG counts to the end of the log, "
         "LAG-COMMITTED (--wide) to there."
     )
+
+
+def _open_in(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return places of which readers of committed records cannot read all, each once."""
+    is_open = pc.less(rows["last_stable_offset"], rows["log_end_offset"])
+    found: list[dict[str, Any]] = (
+        rows.filter(is_open).select(_OPEN).group_by(_OPEN).aggregate([]).to_pylist()
+    )
+    return found
 
 
 def _sum_section(rows: pa.Table, by: str) -> Section:

@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat, UnknownColumnError
-from reports.layout.section import Section
+from reports.layout.section import MOST, SHOWN, LongSection, Section, problems_of
 
 
-def chosen(sections: Sequence[Section], wanted: OutputFormat) -> list[Section]:
+def chosen(
+    sections: Sequence[Section | LongSection], wanted: OutputFormat
+) -> list[Section | LongSection]:
     """Return the tables with the rows that are asked for, those that went wrong first.
 
     Raises:
@@ -20,35 +22,57 @@ def chosen(sections: Sequence[Section], wanted: OutputFormat) -> list[Section]:
     """
     shown = [each for each in sections if wanted.has(each.name)]
     if wanted.sort is not None and shown:
-        _check_column(shown, wanted.sort)
-    return [replace(each, rows=_rows(each, wanted)) for each in shown]
+        _check_column([without_rows(each) for each in shown], wanted.sort)
+    return [_chosen(each, wanted) for each in shown]
 
 
-def left_out(before: Sequence[Section], after: Sequence[Section]) -> dict[str, int]:
+def without_rows(section: Section | LongSection) -> Section:
+    """Return a section of which only the columns matter."""
+    return section.without_rows if isinstance(section, LongSection) else section
+
+
+def left_out(
+    before: Sequence[Section | LongSection], after: Sequence[Section | LongSection]
+) -> dict[str, int]:
     """Return how many rows of which table are not shown, by name."""
     counts: dict[str, int] = {}
-    for old, new in zip((each for each in before), after, strict=True):
-        if gone := old.rows.num_rows - new.rows.num_rows:
+    for old, new in zip(before, after, strict=True):
+        if gone := rows_in(old) - rows_in(new):
             counts[old.name] = counts.get(old.name, 0) + gone
     return counts
 
 
-def problems_of(section: Section) -> pa.ChunkedArray | None:
-    """Return which rows say that something went wrong; None where no row of the table can."""
-    if section.problem is None:
-        return None
-    return pc.fill_null(section.rows[section.problem].cast(pa.bool_()), fill_value=False)
+def rows_in(section: Section | LongSection) -> int:
+    """Return how many rows of a section are shown."""
+    if isinstance(section, LongSection) and section.only_problems:
+        return sum(each.rows.num_rows for each in section.pieces())
+    return section.rows.num_rows
+
+
+def _chosen(section: Section | LongSection, options: OutputFormat) -> Section | LongSection:
+    if isinstance(section, Section):
+        return replace(section, rows=_rows(section, options))
+    if options.sort is None and options.is_for_programs and options.top is None:
+        return replace(section, only_problems=options.only_problems)
+    if options.sort is None and options.is_for_programs and not options.only_problems:
+        return section.make(section.rows.first(options.top or 0))
+    if section.rows.num_rows > MOST and options.sort is None:
+        most = options.top if options.only_problems else options.top or SHOWN
+        worst = replace(section, only_problems=options.only_problems).worst(most)
+        return replace(worst, rows=_rows(worst, options))
+    whole = section.short
+    return replace(whole, rows=_rows(whole, options))
 
 
 def _rows(section: Section, wanted: OutputFormat) -> pa.Table:
     rows = section.rows
     problems = problems_of(section)
     if wanted.only_problems:
-        rows = rows.slice(0, 0) if problems is None else rows.filter(problems)
+        rows = rows.filter(problems)
     column = wanted.sort and _column(section, wanted.sort)
     if wanted.sort and column:
         rows = rows.take(_order(rows[column], is_turned=wanted.sort.startswith("-")))
-    elif problems is not None and not wanted.is_for_programs and not wanted.only_problems:
+    elif section.problem and not wanted.is_for_programs and not wanted.only_problems:
         # A filter keeps the order within both halves.
         rows = pa.concat_tables([rows.filter(problems), rows.filter(pc.invert(problems))])
     return rows if wanted.top is None else rows.slice(0, wanted.top)

@@ -5,9 +5,10 @@ Of tables that are longer than a person reads: the worst rows, and how many ther
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import cached_property
+from typing import Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,6 +66,94 @@ class Section:
     def names(self) -> list[str]:
         """The columns that formats for programs have."""
         return [*self.heads, *self.also]
+
+
+class Rows(Protocol):
+    """A table in order that may be too large to be held."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield its rows in order, some at a time; at least once."""
+
+    def first(self, most: int) -> pa.Table:
+        """Return its first rows."""
+
+    def whole(self) -> pa.Table:
+        """Return all of its rows."""
+
+
+@dataclass(frozen=True)
+class LongSection:
+    """A section of a table that may be too large to be held.
+
+    Attributes:
+        rows: The table.
+        make: Makes the section of some of its rows.
+        only_problems: Only rows that say that something went wrong.
+    """
+
+    rows: Rows
+    make: Callable[[pa.Table], Section]
+    only_problems: bool = False
+
+    @property
+    def name(self) -> str:
+        """What `--table` calls it."""
+        return self.without_rows.name
+
+    @property
+    def key(self) -> str:
+        """Where JSON has it."""
+        return self.without_rows.key
+
+    @cached_property
+    def without_rows(self) -> Section:
+        """The section of none of its rows."""
+        return self.make(self.rows.first(0))
+
+    def pieces(self) -> Iterator[Section]:
+        """Yield the section in pieces, in order."""
+        for rows in self.rows.pieces():
+            piece = self.make(rows)
+            yield (
+                replace(piece, rows=piece.rows.filter(problems_of(piece)))
+                if (self.only_problems)
+                else piece
+            )
+
+    @property
+    def short(self) -> Section:
+        """The whole section."""
+        return self.make(self.rows.whole())
+
+    def worst(self, most: int | None) -> Section:
+        """Return so many rows, those that went wrong first; None is all that went wrong."""
+        wrong, others = [self.without_rows.rows], [self.without_rows.rows]
+        for rows in self.rows.pieces():
+            made = self.make(rows).rows
+            is_wrong = problems_of(replace(self.without_rows, rows=made))
+            _fill(wrong, made.filter(is_wrong), most)
+            if not self.only_problems:
+                _fill(others, made.filter(pc.invert(is_wrong)), most)
+        found = pa.concat_tables([*wrong, *others])
+        return replace(self.without_rows, rows=found if most is None else found.slice(0, most))
+
+
+def _fill(held: list[pa.Table], rows: pa.Table, most: int | None) -> None:
+    """Hold no more rows than are wanted."""
+    room = rows.num_rows if most is None else most - sum(each.num_rows for each in held)
+    if room > 0:
+        held.append(rows.slice(0, room))
+
+
+def problems_of(section: Section) -> pa.ChunkedArray:
+    """Return which rows say that something went wrong: none of a table that marks none."""
+    if section.problem is None:
+        return pa.chunked_array([pa.repeat(pa.scalar(value=False), section.rows.num_rows)])
+    return pc.fill_null(section.rows[section.problem].cast(pa.bool_()), fill_value=False)
 
 
 def companion_section(

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from reports.columns import WIDTH
 from reports.layout.cells import ABSENT, SHORTEST, cells, shortened
-from reports.layout.choice import problems_of
-from reports.layout.section import Section
+from reports.layout.section import Section, problems_of
 
 MARK = "!"
 INDENT = 2
@@ -82,7 +81,7 @@ def _is_narrow(found: Fit | None, name: str, widest: int) -> bool:
 def _marks(section: Section) -> list[bool]:
     """Return which rows are marked; nothing where none is."""
     problems = problems_of(section)
-    if problems is None or not pc.any(problems).as_py():
+    if not pc.any(problems).as_py():
         return []
     marks: list[bool] = problems.to_pylist()
     return marks

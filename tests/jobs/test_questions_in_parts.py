@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from analytics.engine.part_runs import PartRunner
 from analytics.questions.balance import held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.expiration import expiry_tables
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
+from analytics.questions.lag import question as lag_question
+from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.tables.parted_table import PartedTable
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
 
@@ -25,34 +31,52 @@ def rows_of(
     question: Question[Any, Any], settings: object, state: ReplayedWorkspace
 ) -> dict[str, pa.Table]:
     answer = question.ask(state, settings)
-    return {**answer.tables, **answer.figures}
+    figures = {
+        name: each.whole() if isinstance(each, PartedTable) else each
+        for name, each in answer.figures.items()
+    }
+    return {**answer.tables, **figures}
 
 
-@pytest.mark.parametrize("as_of", [None, BeforeEnd(60_000)], ids=["end", "earlier"])
+@pytest.fixture(scope="module", params=[None, BeforeEnd(60_000)], ids=["end", "earlier"])
+def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[ReplayedWorkspace]:
+    needs = {name for question in (EXPIRATION, BALANCE, REBALANCES, LAG) for name in question.needs}
+    needs |= {"offset_history"}
+    with replayed(
+        Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs], as_of=request.param
+    ) as found:
+        yield found
+
+
 @pytest.mark.parametrize(
     ("question", "settings", "module"),
     [
         (EXPIRATION, ExpirationSettings((1, 10080), with_requests=False), expiry_tables),
         (BALANCE, BalanceSettings(history=True), held_in_epochs),
         (REBALANCES, RebalanceSettings(), rebalance_tables),
+        *(
+            (LAG, LagSettings(by=by), lag_question)
+            for by in ("partition", "group", "topic", "member")
+        ),
+        (LAG, LagSettings(by="group", min_lag=1), lag_question),
     ],
-    ids=["expiration", "balance", "rebalances"],
+    ids=[
+        *("expiration", "balance", "rebalances"),
+        *("lag", "lag by group", "lag by topic", "lag by member", "lag of who is behind"),
+    ],
 )
 def test_the_answer_rests_on_no_number_of_groups_at_a_time(
-    failover_dump: Path,
+    state: ReplayedWorkspace,
     monkeypatch: pytest.MonkeyPatch,
     question: Question[Any, Any],
     settings: object,
     module: object,
-    as_of: BeforeEnd | None,
+    tmp_path: Path,
 ) -> None:
-    needs = question.needs_of(settings)
-    with replayed(
-        Console(quiet=True), inputs=[str(failover_dump)], needs=needs, as_of=as_of
-    ) as state:
-        whole = rows_of(question, settings, state)
-        assert sum(rows.num_rows for rows in whole.values()) > 20
-        for at_once in (50, 400):
-            monkeypatch.setattr(module, "AT_ONCE", at_once)
-            for name, rows in rows_of(question, settings, state).items():
-                assert rows.equals(whole[name]), name
+    whole = rows_of(question, settings, state)
+    assert sum(rows.num_rows for rows in whole.values()) > 20
+    parted = replace(state, runner=PartRunner(str(tmp_path)))
+    for at_once in (50, 400):
+        monkeypatch.setattr(module, "AT_ONCE", at_once)
+        for name, rows in rows_of(question, settings, parted).items():
+            assert rows.equals(whole[name]), name

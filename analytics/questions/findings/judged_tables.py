@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from analytics.questions.findings.configured_rules import configured_rules
+from analytics.tables.parted_table import PartedTable
 from schemas import table, tables
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class StoredRows:
         return self.tables.pieces(self.name, columns)
 
 
-JudgedTables = Mapping[str, pa.Table | StoredRows]
+JudgedTables = Mapping[str, pa.Table | PartedTable | StoredRows]
 """Tables that rules are applied to, by name."""
 
 

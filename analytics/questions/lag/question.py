@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import table_of_frame
+from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.workspace_parts import filters_of, has_topic_filter, left_out_of
+from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
 from analytics.questions.lag.capacity import group_capacity
 from analytics.questions.lag.data_logs import EXACT, data_logs
@@ -26,6 +29,7 @@ from analytics.questions.lag.sums import (
     BY,
     parts_of_sums,
     summed,
+    sums_in_order,
     topic_readers,
     unread_topics,
     with_capacity,
@@ -33,14 +37,14 @@ from analytics.questions.lag.sums import (
 )
 from analytics.questions.lag.table import (
     CANNOT_TELL,
-    Lag,
+    WORST_FIRST,
     LagQuestion,
     evaluate_lag,
-    lag_together,
+    worst_first,
 )
 from analytics.questions.question import Question
 from analytics.questions.quotients import divided
-from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replay.log.marks import with_marks_of
 from analytics.replayed.answered_instant import instant_of
@@ -48,6 +52,7 @@ from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offs
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.topics import subtopology_inputs
 from analytics.replayed.whole_groups import frame_of, group_reads
+from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, table
 from schemas.evaluation_rules import lag_rules
@@ -77,7 +82,9 @@ _NEEDED: Final = {
     "offset_history": HISTORY,
 }
 """What is read of each group."""
-_AT_ONCE: Final = 600_000
+BY_PARTITION: Final = Order(KEY, partial(in_key_order, key=KEY))
+"""What happened to a partition of a group stays in the order of the log."""
+AT_ONCE: Final = 600_000
 """So many rows of whole groups are looked at together, about."""
 _HOUR_S: Final = 3600.0
 _TIME: Final = pl.Datetime("us", "UTC")
@@ -104,23 +111,6 @@ class LagSettings:
     with_capacity: bool = True
 
 
-@dataclass(frozen=True)
-class Found:
-    """What was found of some whole groups, to be put together with what was of others.
-
-    Attributes:
-        lag: The table `lag` of the topics that are wanted, and how it came about.
-        readers: The table `topic_readers`.
-        capacity: The table `group_capacity`; None where it is not asked for.
-        sums: Of what is shown (`parts_of_sums`); None where nothing is added up.
-    """
-
-    lag: Lag
-    readers: pl.DataFrame
-    capacity: pl.DataFrame | None
-    sums: pl.DataFrame | None
-
-
 def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
     """Return how far behind groups are.
 
@@ -133,44 +123,26 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
     """
     groups = select_groups(state)
     question = lag_question(state, groups, asked.end_offsets)
-    parts = [
-        found_of(state, question, asked, tables, rows)
-        for tables, rows in _buckets(state, groups.rows)
-    ]
     rules = question.rules
-    found = lag_together([each.lag for each in parts], rules)
-    rows = found.rows
-    readers = pl.concat(each.readers for each in parts).sort("topic", "group_id")
-    tables = {
-        "lag": rows,
-        "status_history": found.statuses,
-        "offset_moves": found.moves,
-        "topic_readers": readers,
-    }
-    if asked.with_capacity:
-        tables["group_capacity"] = pl.concat(
-            each.capacity for each in parts if each.capacity is not None
-        ).sort("group_id")
-    doubts = _limitations(rows)
+    # Another state is no matter of the parts of this one.
+    made = _lag_tables(state, groups, question, replace(asked, since=None))
+    tables, together = dict(made.tables), _together(made.sums)
+    sums = tables.pop(SUMS, None)
+    doubts = _limitations(together.reasons)
     if asked.since is not None:
-        tables["lag_growth"], left_out = _growth(asked.since, state, rows)
+        growth, left_out = _growth(asked.since, state, tables["lag"])
+        tables["lag_growth"] = PartedTable.held(table_of_frame("lag_growth", growth))
         doubts += left_out
     if asked.by == GROUP and _are_some_topics(state):
         doubts.append(_ONLY_SOME_TOPICS)
-    unread = _unread(state, groups, readers) if asked.by == TOPIC else None
-    sums = {}
-    if asked.by in BY:
-        added = summed([each.sums for each in parts if each.sums is not None], asked.by, rules)
-        if asked.by == TOPIC:
-            is_whole = shown(rows, asked).height == rows.height
-            added = with_readers(added, readers, unread or (), is_whole=is_whole)
-        if asked.by == GROUP and asked.with_capacity:
-            added = with_capacity(added, tables["group_capacity"])
-        sums[SUMS] = arrow_rows(added)
-    is_all = asked.min_lag is None and not asked.statuses
-    told = {name: table_of_frame(name, each) for name, each in tables.items()}
+    unread = _unread(state, groups, together.topics_read) if asked.by == TOPIC else None
+    if asked.by == TOPIC:
+        added = summed([each.sums for each in made.sums if each.sums is not None], TOPIC, rules)
+        readers = polars_rows(tables["topic_readers"].whole())
+        added = with_readers(added, readers, unread or (), is_whole=together.is_whole)
+        sums = PartedTable.held(arrow_rows(added))
     return Answer(
-        told,
+        PartedTables(tables),
         groups,
         tuple(doubts),
         summary={
@@ -178,10 +150,57 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
             **({} if unread is None else {"unread_topics": unread}),
         },
         figures={
-            ROWS: told["lag"] if is_all else table_of_frame("lag", shown(rows, asked)),
-            **sums,
+            ROWS: tables["lag"] if is_all(asked) else tables["lag"].where(_is_shown(asked)),
+            **({} if sums is None else {SUMS: sums}),
         },
     )
+
+
+class _PartSums(NamedTuple):
+    """What parts are asked for together.
+
+    Attributes:
+        reasons: `reason`, why it cannot be told, and of how many (`len`) committed offsets.
+        topics_read: `topic` of `topic_readers`, each once.
+        is_whole: All rows are shown.
+        sums: Of `parts_of_sums` by topic; None where lag is not added up by that.
+    """
+
+    reasons: pl.DataFrame
+    topics_read: pl.DataFrame
+    is_whole: bool
+    sums: pl.DataFrame | None = None
+
+
+def _together(parts: Sequence[_PartSums]) -> _PartSums:
+    return _PartSums(
+        pl.concat(each.reasons for each in parts),
+        pl.concat(each.topics_read for each in parts).unique(),
+        all(each.is_whole for each in parts),
+    )
+
+
+def _lag_tables(
+    state: ReplayedWorkspace, groups: GroupSelection, question: LagQuestion, settings: LagSettings
+) -> PartAnswers:
+    """Return the tables of all groups that are asked about, and what they come to together."""
+    lost = GroupCompleteness(state).lost_offsets_of(groups.rows)
+    why = pl.DataFrame(list(lost.items()), {"group_id": pl.String, "why": pl.String}, orient="row")
+    work = partial(
+        lag_of_part, state, question, settings, inputs_of(subtopology_inputs(state)), why
+    )
+    rules = question.rules
+    orders = {
+        "lag": Order(WORST_FIRST, partial(worst_first, rules=rules)),
+        "status_history": BY_PARTITION,
+        "offset_moves": BY_PARTITION,
+        SUMS: Order(
+            ("verdict", "lag", *BY.get(settings.by, ())),
+            partial(sums_in_order, by=settings.by, rules=rules),
+        ),
+    }
+    parts = group_reads(state.tables, _NEEDED, AT_ONCE)
+    return state.runner.run(work, parts, orders)
 
 
 def lag_question(
@@ -227,64 +246,69 @@ def _with_indexed(given: pl.DataFrame, indexed: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([given.with_columns(log_end_bound=pl.lit(EXACT)), others], how="diagonal")
 
 
-def _buckets(
-    state: ReplayedWorkspace, groups: pa.Table
-) -> Iterator[tuple[GroupTables, Mapping[str, pl.DataFrame]]]:
-    """Yield the state of whole groups, and their rows of the tables that are read.
-
-    Args:
-        state: A replay.
-        groups: Those that are asked about.
-    """
-    lost = GroupCompleteness(state).lost_offsets_of(groups)
-    why = pl.DataFrame(list(lost.items()), {"group_id": pl.String, "why": pl.String}, orient="row")
-    inputs = inputs_of(subtopology_inputs(state))
-    for read in group_reads(state.tables, _NEEDED, _AT_ONCE):
-        rows = read()
-        there = rows["groups"].select("group_id")
-        yield (
-            GroupTables(
-                rows["groups"],
-                rows["members"],
-                rows["assignments"],
-                rows["committed_offsets"],
-                inputs.join(there, "group_id", "semi"),
-                why.join(there, "group_id", "semi"),
-            ),
-            rows,
-        )
-
-
-def found_of(
+def lag_of_part(
     state: ReplayedWorkspace,
     question: LagQuestion,
-    asked: LagSettings,
-    tables: GroupTables,
+    settings: LagSettings,
+    inputs: pl.DataFrame,
+    why: pl.DataFrame,
     rows: Mapping[str, pl.DataFrame],
-) -> Found:
-    """Return what is found of some whole groups.
+) -> PartAnswer:
+    """Return the tables of some whole groups.
 
     Args:
         state: Says which topics are wanted.
         question: What is the same for all groups.
-        asked: What is asked.
-        tables: State of the groups.
-        rows: `offset_history` and `share_partitions` of theirs.
+        settings: What of it is asked.
+        inputs: Of `inputs_of`, of all groups.
+        why: Why offsets of groups may be lost: `group_id`, `why`, of all groups.
+        rows: `_NEEDED` of theirs.
     """
+    tables = _group_tables(rows, inputs, why)
     found = evaluate_lag(question, tables, rows["offset_history"])
     readers = topic_readers(found.rows, tables, rows["share_partitions"])
     readers = with_marks_of(readers, tables.groups, ["group_id"])
     readers = with_marks_of(readers, found.rows, ["group_id", "topic"])
-    readers = readers.select(_columns("topic_readers"))
-    wanted = _wanted(state, found.rows)
-    told = Lag(_of_topics(found.rows, wanted), found.statuses, found.moves)
-    return Found(
-        told,
-        _of_topics(readers, _wanted(state, readers)),
-        _capacity(state, question, tables, told.rows) if asked.with_capacity else None,
-        parts_of_sums(shown(told.rows, asked), asked.by, question.rules)
-        if asked.by in BY
-        else None,
+    readers = _of_topics(readers, _wanted(state, readers)).select(_columns("topic_readers"))
+    lags = _of_topics(found.rows, _wanted(state, found.rows))
+    made = {
+        "lag": lags,
+        "status_history": BY_PARTITION.sort(found.statuses),
+        "offset_moves": BY_PARTITION.sort(found.moves),
+        "topic_readers": readers,
+    }
+    if settings.with_capacity:
+        made["group_capacity"] = _capacity(state, question, tables, lags).sort("group_id")
+    chosen = lags if is_all(settings) else lags.filter(_is_shown(settings))
+    sums = parts_of_sums(chosen, settings.by, question.rules) if settings.by in BY else None
+    if sums is not None and settings.by != TOPIC:
+        # A group, and its members, are of this part alone.
+        made[SUMS] = summed([sums], settings.by, question.rules)
+        if settings.by == GROUP and settings.with_capacity:
+            made[SUMS] = with_capacity(made[SUMS], made["group_capacity"])
+    return PartAnswer(
+        made,
+        _PartSums(
+            lags.filter(pl.col("verdict") == CANNOT_TELL).group_by("reason").agg(pl.len()),
+            readers.select("topic").unique(),
+            chosen.height == lags.height,
+            sums if settings.by == TOPIC else None,
+        ),
+    )
+
+
+def _group_tables(
+    rows: Mapping[str, pl.DataFrame], inputs: pl.DataFrame, why: pl.DataFrame
+) -> GroupTables:
+    """Return the state of some whole groups."""
+    there = rows["groups"].select("group_id")
+    return GroupTables(
+        rows["groups"],
+        rows["members"],
+        rows["assignments"],
+        rows["committed_offsets"],
+        inputs.join(there, "group_id", "semi"),
+        why.join(there, "group_id", "semi"),
     )
 
 
@@ -303,7 +327,7 @@ def _of_topics(rows: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
 
 
 def _growth(
-    earlier: ReplayedWorkspace, state: ReplayedWorkspace, rows: pl.DataFrame
+    earlier: ReplayedWorkspace, state: ReplayedWorkspace, rows: PartedTable
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return how lags grew since an earlier dump was made, and what that lacks.
 
@@ -324,14 +348,10 @@ def _growth(
         )
     groups = select_groups(earlier)
     question = lag_question(earlier, groups, None)
-    before = pl.concat(
-        evaluate_lag(question, tables, some["offset_history"]).rows
-        for tables, some in _buckets(earlier, groups.rows)
-    )
     # Of what it was made without it has no commit: that is not a lag from the log's start.
-    before = _of_topics(before, _wanted(earlier, before))
+    before = _lag_tables(earlier, groups, question, LagSettings(with_capacity=False)).tables["lag"]
     left_out = left_out_of(earlier.manifest, earlier.tables.selection)
-    growth = lag_growth(before, rows, begun, ended)
+    growth = lag_growth(polars_rows(before.whole()), polars_rows(rows.whole()), begun, ended)
     return growth, [f"--since {name}: {each}" for each in left_out]
 
 
@@ -387,7 +407,7 @@ def _capacity(
 
 
 def _unread(
-    state: ReplayedWorkspace, groups: GroupSelection, readers: pl.DataFrame
+    state: ReplayedWorkspace, groups: GroupSelection, topics_read: pl.DataFrame
 ) -> list[str] | None:
     """Return topics that no group reads; None where not all groups are known."""
     selection = state.tables.selection
@@ -395,25 +415,29 @@ def _unread(
     if groups.cannot_tell or is_limited:
         return None
     topics = frame_of(state.tables.read("topics"))
-    return unread_topics(_of_topics(topics, _wanted(state, topics)), readers)
+    return unread_topics(_of_topics(topics, _wanted(state, topics)), topics_read)
 
 
-def _limitations(rows: pl.DataFrame) -> list[str]:
+def _limitations(reasons: pl.DataFrame) -> list[str]:
     """Return what cannot be told of committed offsets, each reason once with how often."""
-    lost = rows.filter(pl.col("verdict") == CANNOT_TELL)
-    counted = lost.group_by("reason").agg(pl.len())
+    counted = reasons.group_by("reason").agg(pl.col("len").sum())
     return sorted(f"{count} committed offsets: {why}" for why, count in counted.iter_rows())
 
 
-def shown(rows: pl.DataFrame, asked: LagSettings) -> pl.DataFrame:
-    """Return the rows of the table `lag` that are asked for."""
-    if asked.min_lag is not None:
-        rows = rows.filter(pl.col("lag") >= asked.min_lag)
-    if asked.statuses:
-        rows = rows.filter(
-            pl.col("status").is_in(asked.statuses) | pl.col("verdict").is_in(asked.statuses)
-        )
-    return rows
+def is_all(settings: LagSettings) -> bool:
+    """Return whether all partitions are asked for."""
+    return settings.min_lag is None and not settings.statuses
+
+
+def _is_shown(settings: LagSettings) -> pl.Expr:
+    """Return whether a row of the table `lag` is asked for."""
+    is_shown = pl.lit(value=True)
+    if settings.min_lag is not None:
+        is_shown &= pl.col("lag") >= settings.min_lag
+    if settings.statuses:
+        names = pl.lit(list(settings.statuses), pl.List(pl.String))
+        is_shown &= pl.col("status").is_in(names) | pl.col("verdict").is_in(names)
+    return is_shown
 
 
 LAG: Final = Question(

@@ -98,11 +98,17 @@ def summed(parts: Iterable[pl.DataFrame], by: str, rules: LagRules) -> pl.DataFr
         pl.col(counted[-1]).sum(),
         pl.col("status", "verdict").min(),
     )
-    order = ["verdict", "lag", *keys]
-    sums = sums.sort(order, descending=[each == "lag" for each in order], nulls_last=True)
-    return sums.with_columns(
+    sums = sums.with_columns(
         _named("status", _STATUSES_OF_GROUPS), _named("verdict", tuple(rules.verdicts))
     )
+    return sums_in_order(sums, by, rules)
+
+
+def sums_in_order(sums: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
+    """Return sums of other groups each in the order of `summed`."""
+    order = [_rank("verdict", tuple(rules.verdicts)), *map(pl.col, ("lag", *BY[by]))]
+    descending = [False, True, *(False for _ in BY[by])]
+    return sums.sort(order, descending=descending, nulls_last=True)
 
 
 def sums_of(rows: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:

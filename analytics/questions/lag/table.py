@@ -32,7 +32,7 @@ from analytics.replayed.end_offsets import SAMPLES
 from schemas import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from analytics.questions.lag.partitions import GroupTables
@@ -124,20 +124,16 @@ class Lag:
     moves: pl.DataFrame
 
 
-def lag_together(parts: Iterable[Lag], rules: LagRules) -> Lag:
-    """Put together what was found of some groups after the other; at least of some."""
-    found = list(parts)
-    rows, statuses, moves = (
-        pl.concat(getattr(each, name) for each in found) for name in ("rows", "statuses", "moves")
-    )
-    return Lag(worst_first(rows, rules), statuses, moves)
+WORST_FIRST: Final = ("verdict", "lag", *KEY)
+"""What the order of the table `lag` goes by."""
 
 
 def worst_first(rows: pl.DataFrame, rules: LagRules) -> pl.DataFrame:
     """Return rows of the table `lag` in its order."""
     verdict = pl.col("verdict").cast(pl.Enum(list(rules.verdicts))).to_physical()
     order = [verdict, pl.col("lag"), *map(pl.col, KEY)]
-    return rows.sort(order, descending=[False, True, *(False for _ in KEY)], nulls_last=True)
+    descending = [False, True, *(False for _ in KEY)]
+    return rows.sort(order, descending=descending, nulls_last=True, maintain_order=True)
 
 
 def evaluate_lag(asked: LagQuestion, groups: GroupTables, history: pl.DataFrame) -> Lag:

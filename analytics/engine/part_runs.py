@@ -1,0 +1,158 @@
+"""Answers of whole groups, made part by part: here, or in tasks on Spark.
+
+A part gives rows of tables, which nobody else has, and sums, which are put together. Where there
+are several parts their rows go into files: no process holds what all of them give.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.contracts import table_of_frame
+from analytics.engine.staged_values import get_value, put_value
+from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.tables.parted_table import Order, PartedTable, by_key
+from analytics.workspace import open_location
+from schemas import tables
+
+_THREADS: Final = 2
+"""Much of a part is work of one core."""
+
+_ROW_GROUP: Final = 50_000
+"""What is read of a file at once."""
+
+ReadPart = Callable[[], dict[str, pl.DataFrame]]
+"""Gives by name the rows of some groups, all of each."""
+
+
+class PartAnswer(NamedTuple):
+    """What is made of some whole groups.
+
+    Attributes:
+        tables: Rows by the name of a table, each in its order; of contracts, and others.
+        sums: What is put together with that of other parts. It goes through the driver: it does not
+            grow with groups.
+    """
+
+    tables: Mapping[str, pl.DataFrame]
+    sums: Any = None
+
+
+MakePart = Callable[[Mapping[str, pl.DataFrame]], PartAnswer]
+"""Makes the answer of a part of what is read of it; for Spark a function of a module, or a partial
+of one."""
+
+
+class PartAnswers(NamedTuple):
+    """What was made of all parts.
+
+    Attributes:
+        tables: By name.
+        sums: Those of each part, in the order of parts.
+    """
+
+    tables: Mapping[str, PartedTable]
+    sums: Sequence[Any]
+
+
+class _PartResult(NamedTuple):
+    rows: Mapping[str, pa.Table | str]
+    schemas: Mapping[str, pa.Schema]
+    sums: Any
+
+
+RunTasks = Callable[[int, Callable[[int], Any]], Sequence[Any]]
+"""Takes how many numbers, and a function that other processes can be sent."""
+
+
+@dataclass(frozen=True)
+class PartRunner:
+    """Where answers are made.
+
+    Attributes:
+        folder: The folder for rows of several parts, which all machines see; None holds them.
+        run_tasks: Runs a function for each number below a count, each in a task of its own; None
+            makes all parts here.
+    """
+
+    folder: str | None = None
+    run_tasks: RunTasks | None = None
+
+    def __reduce__(self) -> tuple[type[PartRunner], tuple[()]]:
+        """A task that is sent a state makes all of what it is asked itself."""
+        return PartRunner, ()
+
+    def run(
+        self, make: MakePart, parts: Sequence[ReadPart], orders: Mapping[str, Order] | None = None
+    ) -> PartAnswers:
+        """Make the answers of all parts.
+
+        Args:
+            make: Makes one.
+            parts: At least one.
+            orders: By name the order of tables, where it is not that of the contract's key.
+        """
+        folder = self.folder if len(parts) > 1 else None
+        work = _PartWork(make, parts, folder)
+        if folder is not None and self.run_tasks is not None:
+            results = self.run_tasks(len(parts), partial(_run_part, put_value(folder, work)))
+        elif len(parts) == 1:
+            results = [work.run(0)]
+        else:
+            with ThreadPoolExecutor(_THREADS) as threads:
+                results = list(threads.map(work.run, range(len(parts))))
+        wanted = orders or {}
+        found = {
+            name: PartedTable(
+                schema,
+                [each.rows[name] for each in results if name in each.rows],
+                wanted[name] if name in wanted else by_key(name),
+            )
+            for name, schema in results[0].schemas.items()
+        }
+        return PartAnswers(found, [each.sums for each in results])
+
+
+@dataclass(frozen=True)
+class _PartWork:
+    make: MakePart
+    parts: Sequence[ReadPart]
+    folder: str | None
+
+    def run(self, number: int) -> _PartResult:
+        """Make the answer of one part."""
+        answer = self.make(self.parts[number]())
+        found = {
+            name: table_of_frame(name, rows) if name in tables() else arrow_rows(rows)
+            for name, rows in answer.tables.items()
+        }
+        schemas = {name: rows.schema for name, rows in found.items()}
+        if self.folder is None:
+            return _PartResult(found, schemas, answer.sums)
+        written = {
+            name: _write(self.folder, name, rows) for name, rows in found.items() if rows.num_rows
+        }
+        return _PartResult(written, schemas, answer.sums)
+
+
+def _run_part(place: str, number: int) -> _PartResult:
+    work: _PartWork = get_value(place)
+    return work.run(number)
+
+
+def _write(folder: str, name: str, rows: pa.Table) -> str:
+    """Write rows of a part; return where. Each attempt has a file of its own."""
+    location = f"{folder}/{name}-{uuid.uuid4().hex}.parquet"
+    filesystem, path = open_location(location)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    pq.write_table(rows, path, filesystem=filesystem, row_group_size=_ROW_GROUP)
+    return location

@@ -1,0 +1,264 @@
+"""A table in parts that several processes may have made, each in its order; read in that order.
+
+Of any size: who reads it holds some rows of each part, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analytics.contracts import arrow_schema
+from analytics.key_order import in_key_order
+from analytics.replay.log.arrow_rows import polars_rows
+from analytics.workspace import open_location, reading
+from schemas import table
+
+
+class Order(NamedTuple):
+    """The order of a table.
+
+    Attributes:
+        columns: What tells it.
+        sort: Sorts rows; those that are equal stay as they are to each other.
+    """
+
+    columns: Sequence[str]
+    sort: Callable[[pl.DataFrame], pl.DataFrame]
+
+
+_AT_ONCE: Final = 64_000
+"""So many rows of all parts are held together."""
+_FEWEST: Final = 2_000
+_PART, _PLACE = "part_of_table", "place_in_order"
+
+
+def by_key(name: str) -> Order:
+    """Return the order of a table's key."""
+    key = table(name).key
+    return Order(key, partial(in_key_order, key=key))
+
+
+_AS_THEY_ARE: Final = Order((), lambda rows: rows)
+
+
+@dataclass(frozen=True)
+class PartedTable:
+    """A table.
+
+    Attributes:
+        schema: Its columns.
+        parts: Its rows, each part in order: held, or the location of a Parquet file. Rows that are
+            equal to the order are in one part.
+        order: Sorts its rows.
+        condition: Which of its rows count; None is all.
+    """
+
+    schema: pa.Schema
+    parts: Sequence[pa.Table | str]
+    order: Order
+    condition: pl.Expr | None = None
+
+    @classmethod
+    def held(cls, rows: pa.Table) -> PartedTable:
+        """Return a table that is here, in order."""
+        return cls(rows.schema, [rows], _AS_THEY_ARE)
+
+    @classmethod
+    def of_contract(
+        cls, name: str, parts: Sequence[pa.Table | str], order: Order | None = None
+    ) -> PartedTable:
+        """Return a table with the columns of its contract, in the order of its key by default."""
+        return cls(arrow_schema(name), parts, order or by_key(name))
+
+    @property
+    def column_names(self) -> list[str]:
+        """Its columns."""
+        names: list[str] = self.schema.names
+        return names
+
+    @cached_property
+    def num_rows(self) -> int:
+        """How many rows count."""
+        if self.condition is None:
+            return sum(map(_rows_in, self.parts))
+        read = self.condition.meta.root_names()
+        return sum(
+            rows.height for each in self.parts for rows in self._of_part(each, _AT_ONCE, read)
+        )
+
+    def where(self, condition: pl.Expr) -> PartedTable:
+        """Return the same table with the rows alone that fulfil a condition, too."""
+        both = condition if self.condition is None else self.condition & condition
+        return replace(self, condition=both)
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield its rows in order, some at a time; at least once.
+
+        Args:
+            columns: Those that are needed; None is all.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        wanted = self.column_names if columns is None else list(columns)
+        yield self.schema.empty_table().select(wanted)
+        if len(self.parts) == 1:
+            found = self._of_part(self.parts[0], _AT_ONCE, wanted)
+        else:
+            most = max(_AT_ONCE // max(len(self.parts), 1), _FEWEST)
+            read = list(dict.fromkeys([*wanted, *self.order.columns]))
+            rows = [self._of_part(each, most, read) for each in self.parts]
+            found = _merged(rows, self.order, most)
+        for each in found:
+            yield self._as_table(each.select(wanted))
+
+    def whole(self) -> pa.Table:
+        """Return all of its rows, in order."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], pa.Table) and self.condition is None:
+            return self.parts[0]
+        found = [rows for each in self.parts for rows in self._of_part(each, _AT_ONCE)]
+        if not found:
+            return self.schema.empty_table()
+        rows = pl.concat(found)
+        return self._as_table(rows if len(self.parts) == 1 else self.order.sort(rows))
+
+    def first(self, most: int) -> pa.Table:
+        """Return its first rows."""
+        found = []
+        for each in self.parts:
+            left = most
+            for rows in self._of_part(each, max(most, 1)):
+                found.append(rows.head(left))
+                left -= rows.height
+                if left <= 0:
+                    break
+        if not found:
+            return self.schema.empty_table()
+        return self._as_table(self.order.sort(pl.concat(found)).head(most))
+
+    def _of_part(
+        self, part: pa.Table | str, most: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a part that count, some at a time, in order."""
+        names = self.column_names if columns is None else columns
+        asked = [] if self.condition is None else self.condition.meta.root_names()
+        read = list(dict.fromkeys([*names, *asked]))
+        rows = (
+            _held(part.select(read), most)
+            if isinstance(part, pa.Table)
+            else _stored(part, most, read)
+        )
+        for each in rows:
+            yield each if self.condition is None else each.filter(self.condition).select(names)
+
+    def _as_table(self, rows: pl.DataFrame) -> pa.Table:
+        types = pa.schema([self.schema.field(each) for each in rows.columns])
+        return rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(types)
+
+
+def _merged(
+    parts: Sequence[Iterator[pl.DataFrame]], order: Order, most: int
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of parts that are in order, in the order of all of them.
+
+    Args:
+        parts: Give the rows of each part, some at a time.
+        order: Of the table.
+        most: So many rows of a part are held, about.
+    """
+    left = dict(enumerate(parts))
+    held: dict[int, pl.DataFrame] = {}
+    while left or held:
+        for number, rest in list(left.items()):
+            rows, is_last = _filled(held.get(number), rest, most)
+            if rows is not None:
+                held[number] = rows
+            if is_last:
+                del left[number]
+        if not held:
+            return
+        marked = [held[number].with_columns(pl.lit(number).alias(_PART)) for number in sorted(held)]
+        together = order.sort(pl.concat(marked))
+        end = _settled(together, list(left))
+        yield together.head(end).drop(_PART)
+        waiting = together.slice(end).partition_by(_PART, as_dict=True, include_key=False)
+        held = {int(key[0]): rows for key, rows in waiting.items()}
+
+
+def _filled(
+    held: pl.DataFrame | None, rest: Iterator[pl.DataFrame], most: int
+) -> tuple[pl.DataFrame | None, bool]:
+    """Return rows of a part with more of them where few are held, and whether it has no more."""
+    rows = [] if held is None else [held]
+    is_last = False
+    while not is_last and sum(each.height for each in rows) <= most // 2:
+        more = next(rest, None)
+        is_last = more is None
+        rows += [] if more is None else [more]
+    return pl.concat(rows) if rows else None, is_last
+
+
+def _settled(rows: pl.DataFrame, unfinished: Sequence[int]) -> int:
+    """Return how many rows are in their place: nothing that is still to come goes before them.
+
+    Of each part with more rows, none goes before the last one that is held.
+    """
+    numbered = rows.select(_PART).with_row_index(_PLACE)
+    last = numbered.filter(pl.col(_PART).is_in(unfinished)).group_by(_PART).agg(pl.max(_PLACE))
+    return min(last[_PLACE].to_list(), default=rows.height - 1) + 1
+
+
+def _rows_in(part: pa.Table | str) -> int:
+    if isinstance(part, pa.Table):
+        return int(part.num_rows)
+    filesystem, path = open_location(part)
+    with reading(path), filesystem.open_input_file(path) as source:
+        return int(pq.read_metadata(source).num_rows)
+
+
+def _held(rows: pa.Table, most: int) -> Iterator[pl.DataFrame]:
+    for start in range(0, rows.num_rows, most):
+        yield polars_rows(rows.slice(start, most))
+
+
+def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    filesystem, path = open_location(part)
+    with reading(path), filesystem.open_input_file(path) as source:
+        file: Any = pq.ParquetFile(source, pre_buffer=False)
+        for batch in file.iter_batches(batch_size=most, columns=list(columns)):
+            # Files have columns in an order of their own.
+            yield polars_rows(pa.Table.from_batches([batch]).select(list(columns)))
+
+
+class PartedTables(Mapping[str, pa.Table]):
+    """Tables by name: each is read wholly when it is asked for, or in pieces."""
+
+    def __init__(self, tables: Mapping[str, PartedTable]) -> None:
+        self._tables = tables
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self._tables[name].whole()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def parted(self, name: str) -> PartedTable:
+        """Return a table whose rows may be too many to be held."""
+        return self._tables[name]
+
+
+def parted(tables: Mapping[str, pa.Table], name: str) -> PartedTable:
+    """Return one of several tables as what can be read in pieces."""
+    if isinstance(tables, PartedTables):
+        return tables.parted(name)
+    return PartedTable.held(tables[name])

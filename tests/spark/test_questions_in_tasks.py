@@ -1,0 +1,94 @@
+"""Questions whose parts are answered in tasks on Spark are answered as they are here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.questions.lag import question as lag_question
+from analytics.questions.lag.question import LAG, LagSettings
+from analytics.questions.question import Question
+from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.spark_tasks import run_tasks
+from analytics.tables.parted_table import PartedTable
+from jobs.cli.console import Console
+from jobs.workspaces.replayed import replayed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
+    needs = [*LAG.needs]
+    with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=needs) as found:
+        yield found
+
+
+def rows_of(
+    question: Question[Any, Any], settings: object, state: ReplayedWorkspace
+) -> Mapping[str, pa.Table]:
+    answer = question.ask(state, settings)
+    figures = {
+        name: each.whole() if isinstance(each, PartedTable) else each
+        for name, each in answer.figures.items()
+    }
+    return {**answer.tables, **figures}
+
+
+@pytest.mark.parametrize(
+    ("question", "settings", "module"),
+    [
+        (LAG, LagSettings(), lag_question),
+        (LAG, LagSettings("group", min_lag=1), lag_question),
+        (LAG, LagSettings("topic"), lag_question),
+    ],
+    ids=["lag", "lag by group", "lag by topic"],
+)
+def test_tasks_answer_as_this_process_does(
+    spark: SparkSession,
+    state: ReplayedWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    question: Question[Any, Any],
+    settings: object,
+    module: object,
+    tmp_path: Path,
+) -> None:
+    whole = rows_of(question, settings, state)
+    monkeypatch.setattr(module, "AT_ONCE", 400)
+    counts: list[int] = []
+
+    def on_spark(count: int, run: Callable[[int], Any]) -> Sequence[Any]:
+        counts.append(count)
+        return run_tasks(spark, count, run)
+
+    in_tasks = replace(state, runner=PartRunner(str(tmp_path), on_spark))
+    for name, rows in rows_of(question, settings, in_tasks).items():
+        assert rows.equals(whole[name]), name
+    assert max(counts) > 1
+
+
+def read_rows(number: int) -> dict[str, pl.DataFrame]:
+    return {"groups": pl.DataFrame({"group_id": [f"group-{number}"]})}
+
+
+def with_process(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    return PartAnswer({}, (rows["groups"]["group_id"].to_list(), os.getpid()))
+
+
+def test_a_single_part_starts_no_spark(tmp_path: Path) -> None:
+    def on_spark(*_: object) -> Sequence[Any]:
+        raise AssertionError
+
+    answers = PartRunner(str(tmp_path), on_spark).run(with_process, [partial(read_rows, 0)])
+    assert answers.sums == [(["group-0"], os.getpid())]
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,121 @@
+"""A table in parts is read as the one table that it is, whatever its parts are."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.key_order import in_key_order
+from analytics.tables import parted_table
+from analytics.tables.parted_table import Order, PartedTable, PartedTables, parted
+
+SCHEMA = pa.schema([("group", pa.string()), ("lag", pa.int64()), ("note", pa.string())])
+WORST_FIRST = Order(
+    ("lag", "group"),
+    lambda rows: rows.sort(
+        "lag", "group", descending=[True, False], nulls_last=True, maintain_order=True
+    ),
+)
+BY_GROUP = Order(("group",), partial(in_key_order, key=("group",)))
+
+
+def random_rows(draw: random.Random, groups: list[str]) -> pl.DataFrame:
+    """Return rows of groups, some of them with equal or unknown lags."""
+    count = len(groups)
+    return pl.DataFrame(
+        {
+            "group": pl.Series(groups, dtype=pl.String),
+            "lag": pl.Series(draw.choices([None, *range(-2, 6)], k=count), dtype=pl.Int64),
+            "note": pl.Series(draw.choices([None, "a", "b"], k=count), dtype=pl.String),
+        }
+    )
+
+
+def as_table(rows: pl.DataFrame) -> pa.Table:
+    return rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(SCHEMA)
+
+
+def in_parts(
+    draw: random.Random, order: Order, folder: Path | None
+) -> tuple[PartedTable, pa.Table]:
+    """Return a table in parts, and all of its rows in order."""
+    sizes = draw.choices([0, 1, 7, 40, 90], k=draw.randint(1, 6))
+    groups = [f"group-{number:03}" for number in draw.sample(range(900), sum(sizes))]
+    # A group has several rows, and all of them are in one part.
+    lots = [[groups.pop() for _ in range(size)] for size in sizes]
+    frames = [order.sort(random_rows(draw, lot + lot[:9])) for lot in lots]
+    tables, whole = list(map(as_table, frames)), as_table(order.sort(pl.concat(frames)))
+    if folder is None:
+        return PartedTable(SCHEMA, tables, order), whole
+    paths = [str(folder / f"{number}.parquet") for number in range(len(tables))]
+    for path, rows in zip(paths, tables, strict=True):
+        pq.write_table(rows, path, row_group_size=9)
+    return PartedTable(SCHEMA, paths, order), whole
+
+
+@pytest.fixture(autouse=True)
+def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parted_table, "_AT_ONCE", 24)
+    monkeypatch.setattr(parted_table, "_FEWEST", 4)
+
+
+@pytest.mark.parametrize("order", [WORST_FIRST, BY_GROUP], ids=["worst first", "by key"])
+@pytest.mark.parametrize("is_stored", [False, True], ids=["held", "stored"])
+def test_pieces_follow_each_other_as_the_whole_table_does(
+    tmp_path: Path, order: Order, *, is_stored: bool
+) -> None:
+    for seed in range(25):
+        table, whole = in_parts(random.Random(seed), order, tmp_path if is_stored else None)
+        pieces = list(table.pieces())
+        assert pa.concat_tables(pieces).equals(whole), seed
+        assert table.whole().equals(whole), seed
+        assert table.num_rows == whole.num_rows
+        if len(table.parts) > 1:
+            assert max(each.num_rows for each in pieces) <= 24 + 4 * len(table.parts)
+
+
+def test_columns_that_are_not_asked_for_decide_the_order_nevertheless() -> None:
+    table, whole = in_parts(random.Random(3), WORST_FIRST, None)
+    assert len(table.parts) > 1
+    assert pa.concat_tables(table.pieces(["note"])).equals(whole.select(["note"]))
+
+
+def test_the_first_rows_are_those_of_all_parts() -> None:
+    for seed in range(10):
+        table, whole = in_parts(random.Random(seed), WORST_FIRST, None)
+        for most in (0, 1, 10, 10_000):
+            assert table.first(most).equals(whole.slice(0, most)), (seed, most)
+
+
+def test_a_condition_leaves_out_rows_wherever_they_are_read() -> None:
+    table, whole = in_parts(random.Random(5), WORST_FIRST, None)
+    wanted = pl.DataFrame(pl.from_arrow(whole)).filter(pl.col("lag") > 0)["group"].to_list()
+    assert 0 < len(wanted) < whole.num_rows
+    behind = table.where(pl.col("lag") > 0)
+    assert behind.num_rows == len(wanted)
+    assert behind.whole()["group"].to_pylist() == wanted
+    assert pa.concat_tables(behind.pieces(["group"]))["group"].to_pylist() == wanted
+    assert behind.first(3)["group"].to_pylist() == wanted[:3]
+    assert behind.where(pl.col("note") == "a").num_rows < len(wanted)
+
+
+def test_a_table_without_parts_has_its_columns() -> None:
+    table = PartedTable(SCHEMA, [], WORST_FIRST)
+    for rows in (table.whole(), table.first(3), *table.pieces()):
+        assert rows.equals(SCHEMA.empty_table())
+    assert table.num_rows == 0
+
+
+def test_a_table_that_is_here_is_read_as_it_is() -> None:
+    rows = pa.table({"a": [3, 1, 2]})
+    tables = PartedTables({"a": PartedTable.held(rows)})
+    assert tables["a"] is rows
+    assert dict(tables) == {"a": rows}
+    assert pa.concat_tables(parted(tables, "a").pieces()).equals(rows)
+    assert pa.concat_tables(parted({"a": rows}, "a").pieces()).equals(rows)
