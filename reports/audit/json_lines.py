@@ -36,8 +36,8 @@ def _records(evidence: pl.Series) -> pl.Series:
         fields.select(_object(fields)).to_series().alias(_ROW)
     )
     joined = objects.group_by("finding", maintain_order=True).agg(pl.col(_ROW).str.join(", "))
-    found = listed.select("finding").join(joined, on="finding", how="left", maintain_order="left")
-    return pl.select(pl.format("[{}]", found[_ROW].fill_null(""))).to_series()
+    lists = listed.select("finding").join(joined, on="finding", how="left", maintain_order="left")
+    return pl.select(pl.format("[{}]", lists[_ROW].fill_null(""))).to_series()
 
 
 def _object(rows: pl.DataFrame, written: dict[str, pl.Series] | None = None) -> pl.Expr:

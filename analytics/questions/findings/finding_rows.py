@@ -78,16 +78,16 @@ def finding_rows(rule: FindingRule, rows: pl.DataFrame) -> pl.DataFrame:
     taken = {value(name): each for name, each in rule.values.items()}
     if rule.since is not None:
         taken[SINCE] = rule.since
-    found = rows.group_by(NUMBER, maintain_order=True).agg(
+    findings = rows.group_by(NUMBER, maintain_order=True).agg(
         *(pl.col(each).first().alias(key(each)) for each in rule.per),
         *(_aggregated(each, rows.schema).alias(name) for name, each in taken.items()),
     )
-    found = found.with_columns(
+    findings = findings.with_columns(
         _finished(name, each["take"]) for name, each in taken.items() if each["take"] in _LISTED
     )
     if rule.since is None:
-        found = found.with_columns(pl.lit(None, pl.Datetime("us", "UTC")).alias(SINCE))
-    return found.join(_records(rows), on=NUMBER, how="left", maintain_order="left").with_columns(
+        findings = findings.with_columns(pl.lit(None, pl.Datetime("us", "UTC")).alias(SINCE))
+    return findings.join(_records(rows), on=NUMBER, how="left", maintain_order="left").with_columns(
         pl.col(RECORDS).fill_null([])
     )
 

@@ -89,12 +89,12 @@ def findings(
     for rule in rules:
         if rule.is_on and rule.table in tables:
             by_table.setdefault(rule.table, []).append(rule)
-    found = [FINDINGS.empty_table()]
+    parts = [FINDINGS.empty_table()]
+    words = _Words(phrasing, asked_of)
     for name, its in by_table.items():
-        words = _Words(phrasing, asked_of)
         for rule, chosen in zip(its, _chosen(its, tables[name], as_of), strict=True):
-            found += _of_rule(rule, chosen, words, known_records)
-    return in_order(pa.concat_tables(found))
+            parts += _of_rule(rule, chosen, words, known_records)
+    return in_order(pa.concat_tables(parts))
 
 
 def in_order(findings: pa.Table) -> pa.Table:
@@ -191,6 +191,6 @@ def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> Iterator[str]:
         rule: Its name.
         names: What it is about, by column: texts, one a finding.
     """
-    for said in zip(*names.values(), strict=True):
-        text = json.dumps([rule, *said], ensure_ascii=False)
+    for texts in zip(*names.values(), strict=True):
+        text = json.dumps([rule, *texts], ensure_ascii=False)
         yield f"{rule}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"

@@ -107,7 +107,7 @@ def _spans(columns: RestoreColumns, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _instants(spans: pl.DataFrame) -> pl.Series:
     """Return for each span the instant that serves it; spans are given by their ends."""
-    found: list[int] = []
+    instants: list[int] = []
     for start, end in spans.select(pl.col("start", "end").to_physical()).iter_rows():
-        found.append(end if not found or start > found[-1] else found[-1])
-    return pl.Series("instant", found, pl.Int64).cast(spans.schema["end"])
+        instants.append(end if not instants or start > instants[-1] else instants[-1])
+    return pl.Series("instant", instants, pl.Int64).cast(spans.schema["end"])

@@ -60,13 +60,13 @@ class Advice:
         types = rows.select(pl.col(key(_GROUP)).alias(_GROUP)).join(
             self.types, on=_GROUP, how="left", maintain_order="left"
         )[_TYPE]
-        found = pl.repeat(None, len(rows), dtype=pl.String, eager=True)
+        chosen = pl.repeat(None, len(rows), dtype=pl.String, eager=True)
         for each in types.unique(maintain_order=True):
             command_of_type, of_tool = with_tool(command, each)
             arguments = {**self.asked_of, **of_tool}
             commands = worded_command(command_of_type, values, arguments, len(rows))
-            found = found.zip_with(types.ne_missing(pl.Series([each], dtype=pl.String)), commands)
-        return found
+            chosen = chosen.zip_with(types.ne_missing(pl.Series([each], dtype=pl.String)), commands)
+        return chosen
 
     def _restoring(self, restoring: pl.DataFrame, rows: pl.DataFrame, values: Values) -> pl.Series:
         """Return the commands that give back what was lost; null where there are none."""

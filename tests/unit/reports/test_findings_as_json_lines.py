@@ -39,8 +39,8 @@ def plain(row: dict[str, Any]) -> str:
     text = since and since.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     records = FINDINGS.field("evidence").type.value_type
     evidence = [{each.name: one[each.name] for each in records} for one in row["evidence"]]
-    told = {**row, "since": text, "evidence": evidence}
-    return json.dumps({name: told[name] for name in FINDINGS.names}, ensure_ascii=False) + "\n"
+    printed = {**row, "since": text, "evidence": evidence}
+    return json.dumps({name: printed[name] for name in FINDINGS.names}, ensure_ascii=False) + "\n"
 
 
 @given(st.lists(FINDING, max_size=6))

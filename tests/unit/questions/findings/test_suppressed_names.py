@@ -32,8 +32,8 @@ ORIGINALS = {"a": "b-1", "b-2": "a"}
 
 def covering(finding: dict[str, Any], entries: list[Suppression]) -> int | None:
     """Return which entry covers a finding: the first one."""
-    found = [finding[name] for name in COLUMNS]
-    names = [ORIGINALS.get(each, each) or "" for each in found]
+    texts = [finding[name] for name in COLUMNS]
+    names = [ORIGINALS.get(each, each) or "" for each in texts]
     for place, each in enumerate(entries):
         patterns = (each.rule, each.group_id, each.topic)
         if each.until > NOON and all(map(fnmatchcase, names, patterns)):
