@@ -14,6 +14,7 @@ from schemas.errors import SchemaError
 from schemas.finding_rules import FindingRule
 
 NUMBER: Final = "number of finding"
+_ROW: Final = "row of finding"
 SINCE: Final = "since of finding"
 RECORDS: Final = "records of finding"
 _KEY: Final = "key of finding "
@@ -34,33 +35,33 @@ def value(name: str) -> str:
     return _VALUE + name
 
 
-def numbered(rows: pl.DataFrame, per: Sequence[str]) -> pl.DataFrame:
-    """Return rows with `NUMBER`, those of a finding together, findings in order of appearance.
+def pieces(rows: pl.DataFrame, per: Sequence[str], at_once: int) -> Iterator[pl.DataFrame]:
+    """Yield rows with `NUMBER`, those of some findings at a time.
+
+    The rows of a finding are together, in their order; findings are in order of appearance.
 
     Args:
         rows: Those that a rule is about.
         per: Columns whose values make one finding; null is one of them.
-    """
-    rows = rows.with_columns(cs.by_dtype(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
-    keys = rows.select(per).unique(maintain_order=True).with_row_index(NUMBER)
-    known = rows.join(keys, on=list(per), how="left", nulls_equal=True, maintain_order="left")
-    return known.sort(NUMBER, maintain_order=True)
-
-
-def pieces(rows: pl.DataFrame, at_once: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows of some findings at a time.
-
-    Args:
-        rows: As `numbered` returns them.
         at_once: Of how many findings at most.
     """
     if rows.is_empty():
         return
-    numbers = rows[NUMBER]
+    rows = rows.with_columns(cs.by_dtype(pl.Null, pl.Categorical, pl.Enum).cast(pl.String))
+    places = _numbered(rows.select(per))
+    numbers = places[NUMBER]
     begins = [*range(0, numbers[-1] + 1, at_once), numbers[-1] + 1]
-    places = [numbers.search_sorted(each, side="left") for each in begins]
-    for first, end in pairwise(places):
-        yield rows.slice(first, end - first)
+    bounds = [numbers.search_sorted(each, side="left") for each in begins]
+    for first, end in pairwise(bounds):
+        some = places.slice(first, end - first)
+        yield rows[some[_ROW]].with_columns(some[NUMBER])
+
+
+def _numbered(keys: pl.DataFrame) -> pl.DataFrame:
+    """Return the number of the finding of each row, and the place of the row; by both."""
+    distinct = keys.unique(maintain_order=True).with_row_index(NUMBER)
+    known = keys.with_row_index(_ROW).join(distinct, on=keys.columns, nulls_equal=True)
+    return known.select(NUMBER, _ROW).sort(NUMBER, _ROW)
 
 
 def finding_rows(rule: FindingRule, rows: pl.DataFrame) -> pl.DataFrame:
@@ -68,7 +69,7 @@ def finding_rows(rule: FindingRule, rows: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         rule: The rule.
-        rows: As `numbered` returns them, with the records that each rests on.
+        rows: As `pieces` yields them, with the records that each rests on.
 
     Returns:
         `NUMBER`; `key` of the columns that findings are per; `value` of the rule's values; `SINCE`,

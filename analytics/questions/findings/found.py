@@ -21,7 +21,6 @@ from analytics.questions.findings.finding_rows import (
     SINCE,
     finding_rows,
     key,
-    numbered,
     pieces,
     value,
 )
@@ -112,13 +111,16 @@ def _chosen(
     there = table.column_names
     columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
     wanted = [name for name in there if name in columns]
-    pieces = iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+    pieces_of_table = (
+        iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+    )
     chosen: list[list[pa.Table]] = [[] for _ in rules]
-    for piece in pieces:
+    for piece in pieces_of_table:
         for rule, rows in zip(rules, chosen, strict=True):
-            found = rows_of(rule, piece, as_of)
-            if found.num_rows or not rows:
-                rows.append(found)
+            mine = rows_of(rule, piece, as_of)
+            if mine.num_rows or not rows:
+                read = rule.columns().union(OF_GROUP)
+                rows.append(mine.select([each for each in wanted if each in read]))
     return [pa.concat_tables(rows) for rows in chosen]
 
 
@@ -145,7 +147,7 @@ def _of_rule(
     rows = with_records(rule, chosen.select(sorted(rule.columns())), known_records)
     commands = None if rule.restore is None else restore_commands(rule.restore, rows)
     advice = Advice(rule, words.asked_of, types, commands)
-    for piece in pieces(numbered(rows, rule.per), _AT_ONCE):
+    for piece in pieces(rows, rule.per, _AT_ONCE):
         yield _findings(rule, finding_rows(rule, piece), words.phrasing, advice)
 
 
