@@ -18,7 +18,8 @@ from reports.page.workspace_tables import HeldTables, WorkspaceTables
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from reports.page.workspace_tables import Condition
 
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
 
@@ -72,9 +73,7 @@ class _Stored:
     def __contains__(self, name: object) -> bool:
         return name in self.of_shown or (name in TABLES and self.stored.has(str(name)))
 
-    def read(
-        self, name: str, columns: Sequence[str], where: pc.Expression | None = None
-    ) -> pa.Table:
+    def read(self, name: str, columns: Sequence[str], where: Condition | None = None) -> pa.Table:
         """Return columns of a table, all where none is named; of the rows that are asked for."""
         if name in OF_GROUPS:
             return self.of_shown.read(name, columns, where)

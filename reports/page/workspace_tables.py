@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import table
+
+Condition: TypeAlias = pc.Expression
+"""Which rows of a table are asked for."""
 
 
 class Tables(Protocol):
@@ -18,9 +21,7 @@ class Tables(Protocol):
     def __contains__(self, name: object, /) -> bool:
         """Return whether a table is there."""
 
-    def read(
-        self, name: str, columns: Sequence[str], where: pc.Expression | None = None
-    ) -> pa.Table:
+    def read(self, name: str, columns: Sequence[str], where: Condition | None = None) -> pa.Table:
         """Return columns of a table that is there, all where none is named.
 
         Args:
@@ -36,9 +37,7 @@ class Tables(Protocol):
 class HeldTables(dict[str, pa.Table]):
     """Tables in memory."""
 
-    def read(
-        self, name: str, columns: Sequence[str], where: pc.Expression | None = None
-    ) -> pa.Table:
+    def read(self, name: str, columns: Sequence[str], where: Condition | None = None) -> pa.Table:
         """Return columns of a table, all where none is named; of the rows that are asked for.
 
         Raises:
@@ -71,7 +70,7 @@ class WorkspaceTables:
         return name in self.tables
 
     def rows(
-        self, name: str, columns: Sequence[str] = (), where: pc.Expression | None = None
+        self, name: str, columns: Sequence[str] = (), where: Condition | None = None
     ) -> pa.Table:
         """Return a table; one that is not there has no rows.
 
