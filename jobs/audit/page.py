@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.errors import CannotTellError, WorkspaceError
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import SUMMARY, Workspace
-from reports.page.build import OF_GROUPS, TABLES, page_of
+from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
 from reports.page.model import Page
 from reports.page.sections.groups import worst_groups
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from reports.page.workspace_tables import Condition
 
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
 
@@ -50,8 +52,10 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
         raise _not_audited(location)
     read = WorkspaceTables(_Stored(stored), manifest, summary)
     shown = worst_groups(read)["group_id"]
-    more = {name: stored.read_groups(name, shown) for name in OF_GROUPS if stored.has(name)}
-    return page_of(replace(read, tables=_Stored(stored, HeldTables(more))))
+    of_shown = HeldTables(
+        {name: stored.read_groups(name, shown) for name in OF_STORIES if stored.has(name)}
+    )
+    return page_of(replace(read, tables=_Stored(stored, of_shown)))
 
 
 @dataclass(frozen=True)
@@ -60,20 +64,24 @@ class _Stored:
 
     Attributes:
         stored: Where they are.
-        held: Those that were read already.
+        of_shown: `OF_STORIES`, as far as they are of the groups that the page shows.
     """
 
     stored: StoredTables
-    held: HeldTables = field(default_factory=HeldTables)
+    of_shown: HeldTables = field(default_factory=HeldTables)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.held or (name in TABLES and self.stored.has(str(name)))
+        return name in self.of_shown or (name in TABLES and self.stored.has(str(name)))
 
-    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
-        """Return columns of a table, all where none is named."""
-        if name in self.held:
-            return self.held.read(name, columns)
-        return self.stored.read(name, columns)
+    def read(self, name: str, columns: Sequence[str], where: Condition | None = None) -> pa.Table:
+        """Return columns of a table, all where none is named; of the rows that are asked for."""
+        if name in OF_GROUPS:
+            return self.of_shown.read(name, columns, where)
+        return self.stored.read(name, columns, where)
+
+    def of_group(self, name: str, group: str) -> pa.Table:
+        """Return the rows of a group that the page shows."""
+        return self.of_shown.of_group(name, group)
 
 
 def audit_summary(location: str) -> Mapping[str, Any]:

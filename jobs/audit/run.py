@@ -38,8 +38,9 @@ from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
-from jobs.workspaces.written_text import write_text
-from reports.audit.findings import answer_of, json_lines, summary_of
+from jobs.workspaces.written_text import write_pieces, write_text
+from reports.audit.findings import answer_of, summary_of
+from reports.audit.json_lines import json_lines
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.page.html import html_of
 
@@ -209,7 +210,7 @@ def _answered(
     }
     keep_evaluations(Workspace(audit_options.out), kept, state)
     folder = Path(audit_options.out)
-    write_text(folder / LINES, json_lines(left))
+    write_pieces(folder / LINES, json_lines(left))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
     page = write_text(

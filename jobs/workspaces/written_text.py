@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 _DEVICES = ("/dev", "/proc")
@@ -20,17 +21,30 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
+def write_pieces(path: Path, pieces: Iterable[str]) -> Path:
+    """Write a file of any size and its folder, as its pieces come; return the path.
+
+    What UTF-8 cannot hold is written as an escape. A device, or a pipe, is written to as it is.
+    """
+    _replace(path, (each.encode("utf-8", errors="backslashreplace") for each in pieces))
+    return path
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file in the place of another in one step; its folder is created where it is missing.
 
     A link in the place of the file is replaced, not followed.
     """
+    _replace(path, [content])
+
+
+def _replace(path: Path, content: Iterable[bytes]) -> None:
     if _is_device(path):
         with path.open("wb") as device:
-            device.write(content)
+            device.writelines(content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    staged = staged_file(path, content)
+    staged = _staged(path, content)
     try:
         staged.replace(path)
     except OSError:
@@ -43,10 +57,14 @@ def staged_file(path: Path, content: bytes) -> Path:
 
     Nobody can guess its name, so that no link can be waiting there.
     """
+    return _staged(path, [content])
+
+
+def _staged(path: Path, content: Iterable[bytes]) -> Path:
     staged = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with staged.open("xb") as file:
-            file.write(content)
+            file.writelines(content)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staged.unlink(missing_ok=True)

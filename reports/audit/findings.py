@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,7 +14,7 @@ from reports.layout.sentences import nothing, paragraphs
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
-from schemas.finding_rules import SEVERITIES
+from schemas.finding_rules import CRITICAL, SEVERITIES
 
 HEADS: Final = {
     "severity": "SEVERITY",
@@ -86,11 +84,8 @@ def answer_of(
 
 
 def _what_to_do(found: pa.Table) -> str:
-    commands = dict.fromkeys(
-        row["suggestion"]
-        for row in found.select(["severity", "suggestion"]).to_pylist()
-        if row["severity"] == "critical" and row["suggestion"]
-    )
+    critical = found.filter(pc.equal(found["severity"], CRITICAL))
+    commands = list(filter(None, pc.unique(critical["suggestion"]).to_pylist()))
     return (
         "\n".join(["What to look at first:", *map(wrapped_command, commands)]) if commands else ""
     )
@@ -109,12 +104,6 @@ def wrapped_command(command: str) -> str:
     )
 
 
-def json_lines(found: pa.Table) -> str:
-    """Return findings for programs, one a line."""
-    rows = _with_times(found, "since").to_pylist()
-    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-
-
 def _with_times(rows: pa.Table, name: str) -> pa.Table:
     return rows.set_column(rows.column_names.index(name), name, times(rows[name]))
 
@@ -131,22 +120,28 @@ def summary_of(
         code: The exit code.
         fail_on: The option.
     """
-    rows = found.select(["severity", "rule", "finding_id", "message"]).to_pylist()
-    severities = Counter(row["severity"] for row in rows)
+    severities, rules = _counts(found["severity"]), _counts(found["rule"])
+    worst = found.select(["severity", "rule", "finding_id", "message"]).slice(0, _WORST)
     return {
         "schema_version": _SCHEMA_VERSION,
         "as_of": said["as_of"],
         "input": said["input"],
         "kafka_version": said.get("kafka_version"),
-        "findings": {each: severities[each] for each in SEVERITIES},
-        "by_rule": dict(sorted(Counter(row["rule"] for row in rows).items())),
-        "suppressed": sum(accepted["suppressed"].to_pylist()),
+        "findings": {each: severities.get(each, 0) for each in SEVERITIES},
+        "by_rule": dict(sorted(rules.items())),
+        "suppressed": pc.sum(accepted["suppressed"], min_count=0).as_py(),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
-        "worst": rows[:_WORST],
+        "worst": worst.to_pylist(),
         "fail_on": fail_on,
         "exit_code": code,
         "exit_reason": _ENDED.get(code, ""),
     }
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    """Return how often each value is there."""
+    counted: list[dict[str, Any]] = pc.value_counts(column).to_pylist()
+    return {each["values"]: each["counts"] for each in counted}
 
 
 def _sentence_of(summary: Mapping[str, Any]) -> str:

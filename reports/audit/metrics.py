@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -88,9 +87,8 @@ class _Collector(Collector):
 
 
 def _findings(of: Audited) -> Metric:
-    found = Counter(
-        zip(of.findings["rule"].to_pylist(), of.findings["severity"].to_pylist(), strict=True)
-    )
+    counted = of.findings.group_by(["rule", "severity"]).aggregate([([], "count_all")]).to_pylist()
+    found = {(each["rule"], each["severity"]): each["count_all"] for each in counted}
     looked_for = {(rule.name, rule.severity): 0 for rule in of.rules if rule.is_on}
     family = GaugeMetricFamily(
         "groupscope_findings", "Findings of a rule.", labels=["rule", "severity"]

@@ -26,9 +26,12 @@ TABLES: Final = (
     *("log_cleaning", "coordinator_load", "committers"),
     *("divergences", "load_faults", "coordinator_epochs", "data_quality"),
 )
-"""What a page reads whole; of `OF_GROUPS` it reads what is of the groups that it shows."""
+"""What a page reads; of `OF_GROUPS` it reads what is of the groups that it shows."""
 
 OF_GROUPS: Final = ("offset_history", "assignment_history", "group_events")
+OF_STORIES: Final = (*OF_GROUPS, "findings", "offset_verdicts")
+"""What stories of groups are made of."""
+
 _WORDS: Final = {"critical": "critical", "warning": "warnings", "info": "worth knowing"}
 
 

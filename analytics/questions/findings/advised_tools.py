@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.questions.findings.evidence import KnownRecords
+from analytics.replay.log.arrow_rows import polars_rows
 from schemas.finding_rules import FindingRule
 from schemas.group_tools import command_for_type, tool_of
 
@@ -20,7 +22,9 @@ OF_GROUP: Final = ("group_id", "group_type")
 _GROUP, _TYPE = OF_GROUP
 
 
-def group_types(rule: FindingRule, rows: pa.Table, records: KnownRecords | None) -> dict[str, str]:
+def group_types(
+    rule: FindingRule, rows: pa.Table, records: KnownRecords | None
+) -> pl.DataFrame | None:
     """Return the types of the groups that a rule is about; what is not known has none.
 
     Args:
@@ -28,17 +32,19 @@ def group_types(rule: FindingRule, rows: pa.Table, records: KnownRecords | None)
         rows: Those it is about, with `OF_GROUP` as far as its table has them. Their own type counts
             where a group is not there any more.
         records: Reads the table `groups`.
+
+    Returns:
+        `OF_GROUP`, a row a group; None where no command needs them.
     """
     if not rule.names_tool_of_group():
-        return {}
-    found = {}
+        return None
+    known = [pl.DataFrame(schema=dict.fromkeys(OF_GROUP, pl.String))]
     if _TYPE in rows.column_names:
-        found = _by_group(rows.select([_GROUP, _TYPE]))
+        known.append(_typed(rows))
     if records is not None and GROUPS in records.names and rows.num_rows:
         names = pc.unique(pc.drop_null(rows[_GROUP].combine_chunks()))
-        there = records.read(GROUPS, [_GROUP, _TYPE], pc.field(_GROUP).isin(names))
-        found |= _by_group(there.select([_GROUP, _TYPE]))
-    return found
+        known.append(_typed(records.read(GROUPS, OF_GROUP, pc.field(_GROUP).isin(names))))
+    return pl.concat(known).unique(_GROUP, keep="last", maintain_order=True)
 
 
 def with_tool(command: str, group_type: str | None) -> tuple[str, dict[str, str]]:
@@ -58,6 +64,5 @@ def with_tool(command: str, group_type: str | None) -> tuple[str, dict[str, str]
     return command, {"tool": tool.name, "topic_option": tool.topic_option}
 
 
-def _by_group(rows: pa.Table) -> dict[str, str]:
-    complete = rows.drop_null()
-    return dict(zip(*(column.to_pylist() for column in complete.columns), strict=True))
+def _typed(rows: pa.Table) -> pl.DataFrame:
+    return polars_rows(rows.select(OF_GROUP)).cast(pl.String).drop_nulls()

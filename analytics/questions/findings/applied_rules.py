@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from schemas.finding_rules import FindingRule
@@ -21,7 +22,7 @@ def applied_rules(
         findings: `findings`.
         tables: Names of the tables that were there.
     """
-    counts = Counter(findings["rule"].to_pylist())
+    counts = {each["values"]: each["counts"] for each in _counted(findings["rule"])}
     rows = [
         {
             "rule": each.name,
@@ -30,11 +31,16 @@ def applied_rules(
             "is_on": each.is_on,
             "was_applied": each.is_on and each.table in tables,
             "thresholds": _thresholds(each),
-            "findings": counts[each.name],
+            "findings": counts.get(each.name, 0),
         }
         for each in sorted(rules, key=lambda each: each.name)
     ]
     return table_of("applied_rules", rows)
+
+
+def _counted(rules: pa.ChunkedArray) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pc.value_counts(rules).to_pylist()
+    return found
 
 
 def _thresholds(rule: FindingRule) -> str | None:

@@ -112,11 +112,9 @@ def group_counts(groups: pa.Table) -> pa.Table:
     Args:
         groups: `audited_groups`.
     """
-    worst = [
-        next((name for name in SEVERITIES if row[name]), NONE)
-        for row in groups.select(list(SEVERITIES)).to_pylist()
-    ]
-    columns = {**{name: groups[name] for name in PROPERTIES[1:]}, "severity": pa.array(worst)}
+    has = pc.make_struct(*(pc.greater(groups[name], 0) for name in SEVERITIES))
+    worst = pc.case_when(has, *SEVERITIES, NONE)
+    columns = {**{name: groups[name] for name in PROPERTIES[1:]}, "severity": worst}
     rows = [
         {"property": name, "value": each["values"], "groups": each["counts"]}
         for name in PROPERTIES

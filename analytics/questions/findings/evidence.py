@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 import pyarrow as pa
@@ -18,6 +18,9 @@ from schemas.finding_records import FIRST, LOCATION, RecordSource, record_source
 from schemas.finding_rules import RECORD_AT, FindingRule
 
 EVIDENCE: Final = ("copy", "topic", "partition", "offset", "segment", "batch_position")
+RECORD_PREFIX: Final = "record_of_finding_"
+"""What the columns of a row's record begin with."""
+
 _PLACE: Final = ("partition", "offset")
 _RECORD_COLUMNS: Final = pl.Schema(
     {
@@ -32,7 +35,6 @@ _RECORD_COLUMNS: Final = pl.Schema(
 )
 _ROW: Final = "row"
 _LOG: Final = "log"
-_PREFIX: Final = "record_of_finding_"
 
 ReadTable = Callable[[str, Sequence[str], pc.Expression], pa.Table]
 """Reads columns of rows of a table by its name."""
@@ -51,7 +53,9 @@ class KnownRecords:
     read: ReadTable
 
 
-def with_records(rule: FindingRule, rows: pa.Table, known_records: KnownRecords | None) -> pa.Table:
+def with_records(
+    rule: FindingRule, rows: pa.Table, known_records: KnownRecords | None
+) -> pl.DataFrame:
     """Add to the rows of a rule the record that each rests on.
 
     Args:
@@ -60,8 +64,8 @@ def with_records(rule: FindingRule, rows: pa.Table, known_records: KnownRecords 
         known_records: Where records are looked for; None looks at the rows alone.
 
     Returns:
-        The rows, with a column per name of `EVIDENCE` (`record_of`), and `RECORD_AT`: when the
-        record was written. Null is not known.
+        The rows, with a column per name of `EVIDENCE` after `RECORD_PREFIX`, and `RECORD_AT`: when
+        the record was written. Null is not known.
     """
     found = [_own(rule.record, rows)]
     if known_records is not None and rows.num_rows:
@@ -74,18 +78,10 @@ def with_records(rule: FindingRule, rows: pa.Table, known_records: KnownRecords 
     together = found[0]
     for each in found[1:]:
         together = _completed(together, each)
-    columns = {
-        **{_PREFIX + name: together[name].to_arrow() for name in EVIDENCE},
-        RECORD_AT: together["at"].to_arrow(),
-    }
-    for name, column in columns.items():
-        rows = rows.append_column(name, column)
-    return rows
-
-
-def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a row, as findings have it."""
-    return {name: row[_PREFIX + name] for name in EVIDENCE}
+    return _frame(rows).with_columns(
+        *(together[name].alias(RECORD_PREFIX + name) for name in EVIDENCE),
+        together["at"].alias(RECORD_AT),
+    )
 
 
 def columns_read(source: RecordSource) -> list[str]:
@@ -144,7 +140,10 @@ def _joined(source: RecordSource, rows: pa.Table, known_records: KnownRecords) -
     keys = {each: rows[mine] for each, mine in source.on.items() if mine in rows.column_names}
     if len(keys) < len(source.on):
         return pl.DataFrame(
-            {name: [None] * rows.num_rows for name in _RECORD_COLUMNS}, dict(_RECORD_COLUMNS)
+            {
+                name: pl.repeat(None, rows.num_rows, dtype=kind, eager=True)
+                for name, kind in _RECORD_COLUMNS.items()
+            }
         )
     first = next(iter(source.on))
     values = pc.unique(pc.drop_null(keys[first].combine_chunks()))
@@ -188,7 +187,7 @@ def _located(
 ) -> pl.DataFrame:
     """Add copy, segment and batch of records, and when they were written."""
     at = "effective_timestamp" if table == "offset_history" else "at"
-    offsets = pa.array(records["offset"].drop_nulls().unique().to_list(), pa.int64())
+    offsets = records["offset"].drop_nulls().unique().to_arrow().cast(pa.int64())
     columns = ["coordinator_partition", "record_offset", *LOCATION, at]
     rows = _frame(
         known_records.read(

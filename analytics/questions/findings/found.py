@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.findings.advised_tools import OF_GROUP, group_types, with_tool
+from analytics.questions.findings.advised_tools import OF_GROUP, group_types
 from analytics.questions.findings.conditions import rows_of
-from analytics.questions.findings.evidence import KnownRecords, record_of, with_records
+from analytics.questions.findings.evidence import KnownRecords, with_records
+from analytics.questions.findings.finding_rows import (
+    RECORDS,
+    SINCE,
+    finding_rows,
+    key,
+    pieces,
+    value,
+)
 from analytics.questions.findings.judged_tables import JudgedTables, StoredRows
-from analytics.questions.findings.restore_commands import RestoreCommand, restore_commands
-from analytics.questions.findings.wording import Phrasing, WordedValue, worded, worded_command
+from analytics.questions.findings.restore_commands import restore_commands
+from analytics.questions.findings.suggestions import Advice
+from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
+from analytics.replay.log.arrow_rows import arrow_rows
 from schemas.finding_rules import SEVERITIES, FindingRule
 
-_MOST_RECORDS: Final = 3
-_MOST_NAMES: Final = 3
-_TAKE: Final[Mapping[str, Callable[[list[Any]], Any]]] = {"sum": sum, "min": min, "max": max}
+_AT_ONCE: Final = 20_000
+"""So many findings are made at a time: their words take several times what they rest on."""
 _KEY: Final = ("group_id", "topic", "partition")
+_OF_RULE: Final = {"rule": "name", "severity": "severity", "object_type": "object_type"}
 
 FINDINGS: Final = pa.schema(
     [
@@ -47,8 +59,6 @@ FINDINGS: Final = pa.schema(
         ),
     ]
 )
-
-Row = Mapping[str, Any]
 
 
 def findings(
@@ -78,13 +88,12 @@ def findings(
     for rule in rules:
         if rule.is_on and rule.table in tables:
             by_table.setdefault(rule.table, []).append(rule)
-    found = [
-        row
-        for name, its in by_table.items()
-        for rule, chosen in zip(its, _chosen(its, tables[name], as_of), strict=True)
-        for row in _of_rule(rule, chosen, phrasing, asked_of, known_records)
-    ]
-    return in_order(pa.Table.from_pylist(found, schema=FINDINGS))
+    parts = [FINDINGS.empty_table()]
+    words = _Words(phrasing, asked_of)
+    for name, its in by_table.items():
+        for rule, chosen in zip(its, _chosen(its, tables[name], as_of), strict=True):
+            parts += _of_rule(rule, chosen, words, known_records)
+    return in_order(pa.concat_tables(parts))
 
 
 def in_order(findings: pa.Table) -> pa.Table:
@@ -102,121 +111,88 @@ def _chosen(
     there = table.column_names
     columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
     wanted = [name for name in there if name in columns]
-    pieces = iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+    pieces_of_table = (
+        iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+    )
     chosen: list[list[pa.Table]] = [[] for _ in rules]
-    for piece in pieces:
+    for piece in pieces_of_table:
         for rule, rows in zip(rules, chosen, strict=True):
-            found = rows_of(rule, piece, as_of)
-            if found.num_rows or not rows:
-                rows.append(found)
+            mine = rows_of(rule, piece, as_of)
+            if mine.num_rows or not rows:
+                read = rule.columns().union(OF_GROUP)
+                rows.append(mine.select([each for each in wanted if each in read]))
     return [pa.concat_tables(rows) for rows in chosen]
 
 
-def _of_rule(
-    rule: FindingRule,
-    chosen: pa.Table,
-    phrasing: Phrasing,
-    asked_of: Mapping[str, str],
-    known_records: KnownRecords | None,
-) -> Iterator[dict[str, Any]]:
-    types = group_types(rule, chosen, known_records)
-    rows = with_records(rule, chosen.select(sorted(rule.columns())), known_records).to_pylist()
-    commands = {} if rule.restore is None else restore_commands(rule.restore, rows)
-    together: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        together.setdefault(tuple(row[name] for name in rule.per), []).append(row)
-    for key, mine in together.items():
-        found = dict(zip(rule.per, key, strict=True))
-        restoring = None if rule.restore is None else commands.get(found["group_id"])
-        advice = _Advice(asked_of, restoring, types.get(found.get("group_id", "")))
-        yield _finding(rule, found, mine, phrasing, advice)
+@dataclass(frozen=True)
+class _Words:
+    """How findings are said.
 
+    Attributes:
+        phrasing: How bytes and durations are said.
+        asked_of: `input` and `dump` of suggestions.
+    """
 
-class _Advice(NamedTuple):
-    """What a suggestion needs besides a finding's rows."""
-
+    phrasing: Phrasing
     asked_of: Mapping[str, str]
-    restoring: Sequence[RestoreCommand] | None
-    group_type: str | None
-
-    def worded(self, rule: FindingRule, values: Mapping[str, WordedValue]) -> str:
-        """Return the command of a finding; where it takes several, one after the other."""
-        if rule.restore is not None and self.restoring:
-            return "; ".join(
-                worded_command(rule.suggestion, values, {**self.asked_of, **each.values()})
-                for each in self.restoring
-            )
-        command = rule.suggestion if rule.restore is None else rule.restore.otherwise
-        command, of_tool = with_tool(command, self.group_type)
-        return worded_command(command, values, {**self.asked_of, **of_tool})
 
 
-def _finding(
-    rule: FindingRule, key: Row, rows: list[Row], phrasing: Phrasing, advice: _Advice
-) -> dict[str, Any]:
-    said = {
-        # The number of a partition is a name.
-        **{name: WordedValue(str(value)) for name, value in key.items()},
+def _of_rule(
+    rule: FindingRule, chosen: pa.Table, words: _Words, known_records: KnownRecords | None
+) -> Iterator[pa.Table]:
+    """Yield the findings of a rule, some at a time."""
+    if not chosen.num_rows:
+        return
+    types = group_types(rule, chosen, known_records)
+    rows = with_records(rule, chosen.select(sorted(rule.columns())), known_records)
+    commands = None if rule.restore is None else restore_commands(rule.restore, rows)
+    advice = Advice(rule, words.asked_of, types, commands)
+    for piece in pieces(rows, rule.per, _AT_ONCE):
+        yield _findings(rule, finding_rows(rule, piece), words.phrasing, advice)
+
+
+def _findings(
+    rule: FindingRule, rows: pl.DataFrame, phrasing: Phrasing, advice: Advice
+) -> pa.Table:
+    """Return findings, one of each row that `finding_rows` has made."""
+    # The number of a partition is a name.
+    names = {name: as_names(rows[key(name)]) for name in rule.per}
+    values = {
+        **{name: WordedValue(each) for name, each in names.items()},
         **{
-            name: WordedValue(aggregated(each["take"], rows, each.get("column")), each.get("as"))
+            name: WordedValue(rows[value(name)], each.get("as"))
             for name, each in rule.values.items()
         },
-        **{
-            name: WordedValue(
-                int(each.value) if each.value == int(each.value) else each.value, None
-            )
-            for name, each in rule.thresholds.items()
-        },
+        **{name: WordedValue(_shortest(each.value)) for name, each in rule.thresholds.items()},
     }
-    since = rule.since
-    return {
-        "finding_id": finding_id(rule.name, key),
-        "rule": rule.name,
-        "severity": rule.severity,
-        "object_type": rule.object_type,
-        **{name: key.get(name) for name in _KEY},
-        "since": None if since is None else aggregated(since["take"], rows, since["column"]),
-        "message": worded(rule.message, said, phrasing),
-        "suggestion": advice.worded(rule, said),
-        "evidence": _evidence(rows),
+    count = len(rows)
+    columns = {
+        "finding_id": pl.Series(list(_finding_ids(rule.name, names)), dtype=pl.String),
+        **{name: pl.repeat(getattr(rule, of), count, eager=True) for name, of in _OF_RULE.items()},
+        **{name: rows[key(name)] if name in rule.per else _nothing(count) for name in _KEY},
+        "since": rows[SINCE],
+        "message": worded(rule.message, values, phrasing, count),
+        "suggestion": advice.suggestions(rows, values),
+        "evidence": rows[RECORDS],
     }
+    return arrow_rows(pl.DataFrame(columns)).cast(FINDINGS)
 
 
-def finding_id(rule: str, key: Row) -> str:
-    """Return an id that is the same whenever a rule finds the same object."""
-    text = json.dumps([rule, *map(str, key.values())], ensure_ascii=False)
-    return f"{rule}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+def _nothing(count: int) -> pl.Series:
+    return pl.repeat(None, count, dtype=pl.Null, eager=True)
 
 
-def aggregated(take: str, rows: list[Row], column: str | None) -> Any:  # noqa: ANN401 - a cell
-    """Return one value for those that rows have in a column; None where they have none.
+def _shortest(threshold: float) -> float:
+    return int(threshold) if threshold == int(threshold) else threshold
+
+
+def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> Iterator[str]:
+    """Yield ids that are the same whenever a rule finds the same object.
 
     Args:
-        take: One of `schemas.finding_rules.TAKES`; `names` are the distinct ones, in words,
-            `numbers` all of them with commas between.
-        rows: The rows of a finding.
-        column: Which column; `count` needs none.
+        rule: Its name.
+        names: What it is about, by column: texts, one a finding.
     """
-    if take == "count":
-        return len(rows)
-    values = [row[column] for row in rows if column is not None and row[column] is not None]
-    if not values:
-        return None
-    if take == "names":
-        names = list(dict.fromkeys(map(str, values)))
-        more = len(names) - _MOST_NAMES
-        return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    if take == "numbers":
-        return ",".join(map(str, sorted(set(values))))
-    return values[0] if take == "first" else _TAKE[take](values)
-
-
-def _evidence(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the first records of rows, each once; a log alone where no record is known."""
-    found: list[dict[str, Any]] = []
-    for each in map(record_of, rows):
-        if each["partition"] is not None and each not in found:
-            found.append(each)
-        if len(found) == _MOST_RECORDS:
-            break
-    return found
+    for texts in zip(*names.values(), strict=True):
+        text = json.dumps([rule, *texts], ensure_ascii=False)
+        yield f"{rule}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"

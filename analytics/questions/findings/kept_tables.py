@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from analytics.contracts import table_of
+from analytics.contracts import arrow_schema, table_of
 from analytics.questions.findings.applied_rules import applied_rules
 from analytics.questions.findings.audited_groups import READ, audited_groups, group_counts
 from analytics.questions.findings.changes import with_changes
@@ -53,5 +53,7 @@ def kept_tables(
 
 
 def _changes(findings: pa.Table, before: pa.Table | None) -> pa.Table:
-    rows = [] if before is None else with_changes(findings, before).to_pylist()
-    return table_of("finding_changes", rows)
+    if before is None:
+        return table_of("finding_changes", [])
+    kept = arrow_schema("finding_changes")
+    return with_changes(findings, before).select(kept.names).cast(kept)

@@ -8,12 +8,12 @@ of the earliest end is the smallest one).
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from analytics.questions.findings.wording import quoted
 
 if TYPE_CHECKING:
     from schemas.finding_rules import RestoreColumns
@@ -21,45 +21,16 @@ if TYPE_CHECKING:
 MOST_GROUPS: Final = 25
 """Of one command: a longer one is hard to read and to check."""
 
-_PLACE: Final = ("group_id", "topic", "partition")
+_GROUP: Final = "group_id"
+_PLACE: Final = (_GROUP, "topic", "partition")
 _BEFORE: Final = timedelta(milliseconds=1)
 _COMMIT_TO_APPEND: Final = timedelta(seconds=1)
 """A commit is stamped before it is appended; a cut at an instant goes by the append."""
 
-Row = Mapping[str, Any]
+VALUES: Final = ("groups", "before", "folder")
 
 
-class RestoreCommand(NamedTuple):
-    """What the wording of a rule needs of one command."""
-
-    instant: datetime
-    groups: tuple[str, ...]
-    number: int
-    """Of those with the same instant."""
-
-    def values(self) -> dict[str, str]:
-        """Return the values of `{groups}`, `{before}` and `{folder}`, as a shell takes them."""
-        before = self.instant.astimezone(UTC).isoformat(timespec="milliseconds")
-        before = before.replace("+00:00", "Z")
-        number = f"-{self.number}" if self.number > 1 else ""
-        return {
-            "groups": " ".join(f"--group {shlex.quote(each)}" for each in self.groups),
-            "before": before,
-            "folder": f"restore-{before.replace(':', '')}{number}",
-        }
-
-
-class _Span(NamedTuple):
-    """The instants as of which an offset can be given back."""
-
-    group: str
-    start: datetime
-    end: datetime
-
-
-def restore_commands(
-    columns: RestoreColumns, rows: Iterable[Row]
-) -> dict[str, list[RestoreCommand]]:
+def restore_commands(columns: RestoreColumns, rows: pl.DataFrame) -> pl.DataFrame:
     """Return for each group the commands that give back the last offset lost on each partition.
 
     Args:
@@ -67,39 +38,76 @@ def restore_commands(
         rows: Rows that a rule is about; those without an offset, or without a time at which it was
             committed or lost, have nothing that a command could give back. (The start offset of a
             share group was never committed, and `restore` gives none back.)
+
+    Returns:
+        A row for each command of each group, a group's in order: `group_id` and `VALUES`, which are
+        what the wording of a rule needs of a command, as a shell takes them.
     """
-    commands: dict[str, list[RestoreCommand]] = {}
-    spans = sorted(_spans(columns, rows), key=attrgetter("end", "group"))
-    for instant, served in groupby(_stabbed(spans), key=lambda each: each[0]):
-        groups = sorted({span.group for _, span in served})
-        for first in range(0, len(groups), MOST_GROUPS):
-            some = tuple(groups[first : first + MOST_GROUPS])
-            command = RestoreCommand(instant, some, first // MOST_GROUPS + 1)
-            for group in some:
-                commands.setdefault(group, []).append(command)
-    return commands
+    spans = _spans(columns, rows)
+    served = spans.select(_GROUP).with_columns(_instants(spans)).unique()
+    served = served.sort("instant", _GROUP)
+    served = served.with_columns(
+        # The number of a command of those with the same instant.
+        (pl.int_range(pl.len()).over("instant") // MOST_GROUPS + 1).alias("number"),
+        pl.concat_str(pl.lit("--group "), quoted(served[_GROUP])).alias("option"),
+    )
+    commands = served.group_by("instant", "number", maintain_order=True).agg(
+        pl.col("option").str.join(" ").alias("groups")
+    )
+    return (
+        served.join(commands.with_columns(_places(commands)), on=["instant", "number"])
+        .sort("instant", "number", _GROUP)
+        .select(_GROUP, *VALUES)
+    )
 
 
-def _spans(columns: RestoreColumns, rows: Iterable[Row]) -> Iterator[_Span]:
-    last: dict[tuple[Any, ...], _Span] = {}
-    for row in rows:
-        lost_at = (row[columns.not_before] if columns.not_before else None) or row[columns.lost_at]
-        committed_at = row[columns.committed_at]
-        if row[columns.offset] is None or committed_at is None or lost_at is None:
-            continue
-        # Times of records are whole milliseconds.
-        end = lost_at.replace(microsecond=lost_at.microsecond // 1000 * 1000) - _BEFORE
-        start = min(committed_at + _COMMIT_TO_APPEND, end)
-        place = tuple(row[name] for name in _PLACE)
-        if place not in last or last[place].end < end:
-            last[place] = _Span(row["group_id"], start, end)
-    yield from last.values()
+def _places(commands: pl.DataFrame) -> list[pl.Series]:
+    """Return the instant of each command as it is printed, and the name of its folder."""
+    befores = [_printed(each) for each in commands["instant"]]
+    folders = [
+        f"restore-{before.replace(':', '')}{f'-{number}' if number > 1 else ''}"
+        for before, number in zip(befores, commands["number"], strict=True)
+    ]
+    return [
+        pl.Series("before", befores, pl.String),
+        pl.Series("folder", folders, pl.String),
+    ]
 
 
-def _stabbed(spans: Iterable[_Span]) -> Iterator[tuple[datetime, _Span]]:
-    """Yield each span with the instant that serves it; spans are given by their ends."""
-    instant: datetime | None = None
-    for span in spans:
-        if instant is None or span.start > instant:
-            instant = span.end
-        yield instant, span
+def _printed(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _spans(columns: RestoreColumns, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the instants as of which offsets can be given back: of each the last time it was lost.
+
+    Returns:
+        `_PLACE`, `start` and `end`, by end and group; equal ones in the order of the rows.
+    """
+    lost_at = [columns.not_before] if columns.not_before else []
+    # Times of records are whole milliseconds.
+    lost = pl.coalesce(*lost_at, columns.lost_at)
+    end = lost.dt.truncate("1ms") - _BEFORE
+    start = pl.min_horizontal(pl.col(columns.committed_at) + _COMMIT_TO_APPEND, end)
+    can_be_given_back = (
+        pl.col(columns.offset).is_not_null()
+        & pl.col(columns.committed_at).is_not_null()
+        & lost.is_not_null()
+    )
+    return (
+        rows.filter(can_be_given_back)
+        .select(*_PLACE, start.alias("start"), end.alias("end"))
+        .with_row_index("row")
+        .with_columns(pl.col("row").min().over(_PLACE))
+        .sort("end", descending=True, maintain_order=True)
+        .unique(_PLACE, keep="first", maintain_order=True)
+        .sort("end", _GROUP, "row")
+    )
+
+
+def _instants(spans: pl.DataFrame) -> pl.Series:
+    """Return for each span the instant that serves it; spans are given by their ends."""
+    instants: list[int] = []
+    for start, end in spans.select(pl.col("start", "end").to_physical()).iter_rows():
+        instants.append(end if not instants or start > instants[-1] else instants[-1])
+    return pl.Series("instant", instants, pl.Int64).cast(spans.schema["end"])

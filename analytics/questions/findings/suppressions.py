@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Any
+from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SUPPRESSIONS = pa.schema(
     [
@@ -19,6 +22,9 @@ SUPPRESSIONS = pa.schema(
     ]
 )
 """The table `suppressions`, which rules can read, too."""
+
+EVERY: Final = "*"
+"""The pattern that fits any name."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +44,12 @@ class Suppression:
     reason: str
     owner: str
     until: datetime
-    group_id: str = "*"
-    topic: str = "*"
+    group_id: str = EVERY
+    topic: str = EVERY
 
-    def covers(self, finding: Mapping[str, Any], as_of: datetime) -> bool:
-        """Return whether a finding is accepted at an instant."""
-        return as_of < self.until and all(
-            fnmatchcase(finding[name] or "", pattern)
-            for name, pattern in (
-                ("rule", self.rule),
-                ("group_id", self.group_id),
-                ("topic", self.topic),
-            )
-        )
+    def patterns(self) -> dict[str, str]:
+        """Return the pattern of each column of `findings` that it goes by."""
+        return {"rule": self.rule, "group_id": self.group_id, "topic": self.topic}
 
 
 def suppressed(
@@ -71,14 +70,16 @@ def suppressed(
         The findings that no entry covers, and a row of `SUPPRESSIONS` an entry.
     """
     known = list(entries)
-    counts = [0] * len(known)
-    left = []
-    for row in findings.select(["rule", "group_id", "topic"]).to_pylist():
-        named = {name: originals.get(said, said) for name, said in row.items()}
-        place = next((n for n, each in enumerate(known) if each.covers(named, as_of)), None)
-        left.append(place is None)
-        if place is not None:
-            counts[place] += 1
+    names = {each: _Names(findings[each], originals) for each in ("rule", "group_id", "topic")}
+    left = np.ones(findings.num_rows, np.bool_)
+    counts = []
+    for entry in known:
+        covered = left.copy() if as_of < entry.until else np.zeros_like(left)
+        for name, pattern in entry.patterns().items():
+            covered &= names[name].like(pattern)
+        # What two entries cover counts for the first one.
+        left &= ~covered
+        counts.append(int(covered.sum()))
     rows = [
         {
             "rule": each.rule,
@@ -91,4 +92,29 @@ def suppressed(
         }
         for each, count in zip(known, counts, strict=True)
     ]
-    return findings.filter(pa.array(left, pa.bool_())), pa.Table.from_pylist(rows, SUPPRESSIONS)
+    return findings.filter(pa.array(left)), pa.Table.from_pylist(rows, SUPPRESSIONS)
+
+
+class _Names:
+    """The names of a column, each compared with a pattern once."""
+
+    def __init__(self, column: pa.ChunkedArray, originals: Mapping[str, str]) -> None:
+        """Take the names.
+
+        Args:
+            column: Null is compared as an empty name.
+            originals: Names to compare in place of those of the column.
+        """
+        codes = pc.fill_null(column, "").combine_chunks().dictionary_encode()
+        self._places = codes.indices.to_numpy()
+        self._distinct = codes.dictionary
+        self._originals = originals
+
+    def like(self, pattern: str) -> npt.NDArray[np.bool_]:
+        """Return which rows have a name that a pattern fits."""
+        if pattern == EVERY:
+            return np.ones(len(self._places), np.bool_)
+        names = (each.as_py() for each in self._distinct)
+        fits = [fnmatchcase(self._originals.get(each, each), pattern) for each in names]
+        fitting: npt.NDArray[np.bool_] = np.array(fits, np.bool_)[self._places]
+        return fitting

@@ -8,7 +8,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from reports.page.model import Cell, Finding, Record, Rule
 from reports.page.texts import (
@@ -48,18 +52,15 @@ def rules_found(read: WorkspaceTables, stories: frozenset[str]) -> tuple[Rule, .
     """
     known = {each.name: each for each in finding_rules()}
     counts = _column(read, "applied_rules", "rule", "findings")
-    changes = _column(read, "finding_changes", "finding_id", "change")
+    by_rule, changes = _first_of_each_rule(read)
     segments = Segments(read.manifest)
-    by_rule: dict[str, list[Row]] = {}
-    for row in read.rows("findings").to_pylist():
-        by_rule.setdefault(row["rule"], []).append(row)
     room = MOST
     found = []
-    for name in sorted(by_rule, key=lambda each: (_rank(by_rule[each]), each)):
-        rows = by_rule[name][: min(MOST_OF_A_RULE, max(room, 1))]
+    for name in sorted(by_rule, key=lambda each: (_rank(by_rule[each].rows), each)):
+        rows = by_rule[name].rows[: min(MOST_OF_A_RULE, max(room, 1))]
         room -= len(rows)
         rule = known.get(name)
-        count = counts.get(name, len(by_rule[name]))
+        count = counts.get(name, by_rule[name].how_many)
         headline = rule.headline if rule else name.replace("_", " ")
         found.append(
             Rule(
@@ -76,12 +77,39 @@ def rules_found(read: WorkspaceTables, stories: frozenset[str]) -> tuple[Rule, .
     return tuple(found)
 
 
+class _OfRule(NamedTuple):
+    """The first findings of a rule, and how many there are."""
+
+    rows: Sequence[Row]
+    how_many: int
+
+
+def _first_of_each_rule(read: WorkspaceTables) -> tuple[dict[str, _OfRule], dict[str, str]]:
+    """Return by rule what is shown of it, and of these findings how they changed: no others.
+
+    There may be any number of findings; only those that a page has room for become Python.
+    """
+    order = pl.DataFrame(pl.from_arrow(read.rows("findings", ["rule", "finding_id"])))
+    of_rule = order.group_by("rule", maintain_order=True)
+    counts = dict(of_rule.len().iter_rows())
+    first = of_rule.head(MOST_OF_A_RULE)
+    is_shown = pc.field("finding_id").isin(first["finding_id"].to_arrow().cast(pa.string()))
+    rows_of: dict[str, list[Row]] = {}
+    # An id may be that of two findings: the order is the same, so that the first ones are shown.
+    for row in read.rows("findings", where=is_shown).to_pylist():
+        rows_of.setdefault(row["rule"], []).append(row)
+    changes = _column(read, "finding_changes", "finding_id", "change", is_shown)
+    return {name: _OfRule(rows_of[name], count) for name, count in counts.items()}, changes
+
+
 def _rank(rows: Sequence[Row]) -> int:
     return SEVERITIES.index(rows[0]["severity"])
 
 
-def _column(read: WorkspaceTables, name: str, key: str, value: str) -> dict[str, Any]:
-    rows = read.rows(name)
+def _column(
+    read: WorkspaceTables, name: str, key: str, value: str, where: pc.Expression | None = None
+) -> dict[str, Any]:
+    rows = read.rows(name, [key, value], where)
     return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
 
 
@@ -119,12 +147,12 @@ def _records(evidence: Sequence[Row], segments: Segments) -> tuple[Record, ...]:
 
 def gone(read: WorkspaceTables) -> tuple[Cell, ...]:
     """Return what an earlier audit found and this one does not."""
-    rows = [row for row in read.rows("finding_changes").to_pylist() if row["change"] == GONE]
+    rows = read.rows("finding_changes", ["message", "severity"], pc.field("change") == GONE)
     cells = [
         Cell(name_cut(row["message"], LONGEST_SENTENCE), tone=row["severity"])
-        for row in rows[:MOST_GONE]
+        for row in rows.slice(0, MOST_GONE).to_pylist()
     ]
-    more = len(rows) - len(cells)
+    more = rows.num_rows - len(cells)
     return (*cells, *([Cell(f"{more:,} more in evaluations/finding_changes")] if more else []))
 
 

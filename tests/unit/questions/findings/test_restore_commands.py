@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, combinations
 from typing import Any
 
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,13 @@ from analytics.questions.findings.restore_commands import MOST_GROUPS, restore_c
 from schemas.finding_rules import RestoreColumns
 
 COLUMNS = RestoreColumns("was", "committed_at", "at", "timeline {dump}", "not_before")
+SCHEMA = pl.Schema(
+    {
+        **dict.fromkeys(("group_id", "topic"), pl.String()),
+        **dict.fromkeys(("partition", "was"), pl.Int64()),
+        **dict.fromkeys(("committed_at", "at", "not_before"), pl.Datetime("us", "UTC")),
+    }
+)
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -35,8 +43,15 @@ def loss(
     }
 
 
+def commands(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in restore_commands(COLUMNS, pl.DataFrame(rows, SCHEMA)).to_dicts():
+        found.setdefault(row.pop("group_id"), []).append(row)
+    return found
+
+
 def words(group: str, *rows: dict[str, Any]) -> list[dict[str, str]]:
-    return [each.values() for each in restore_commands(COLUMNS, rows)[group]]
+    return commands(list(rows))[group]
 
 
 def test_the_instant_is_the_last_one_before_the_loss() -> None:
@@ -77,14 +92,14 @@ def test_a_loss_whose_time_is_bounded_goes_by_the_instant_before_which_it_did_no
 
 def test_what_had_no_offset_or_no_known_times_cannot_be_given_back() -> None:
     rows = [loss("a", 0, 60, was=None), loss("b", 0, None), loss("c", None, 60)]
-    assert restore_commands(COLUMNS, rows) == {}
+    assert commands(rows) == {}
 
 
 def test_many_groups_are_shared_out_to_folders_of_their_own() -> None:
     rows = [loss(f"group-{number:03}", 0, 60) for number in range(2 * MOST_GROUPS + 1)]
-    commands = restore_commands(COLUMNS, rows)
-    assert len(commands) == len(rows)
-    assert len({each.values()["folder"] for (each,) in commands.values()}) == 3
+    found = commands(rows)
+    assert len(found) == len(rows)
+    assert len({each["folder"] for (each,) in found.values()}) == 3
 
 
 _TIMES = st.tuples(st.integers(0, 30), st.integers(2, 20))
@@ -104,12 +119,11 @@ _ROWS = st.lists(
 def test_each_offset_was_in_force_as_of_a_command_of_its_group_and_no_command_is_too_many(
     rows: list[dict[str, Any]],
 ) -> None:
-    commands = restore_commands(COLUMNS, rows)
+    found = commands(rows)
     for row in rows:
-        instants = [each.instant for each in commands[row["group_id"]]]
+        instants = [datetime.fromisoformat(each["before"]) for each in found[row["group_id"]]]
         assert any(row["committed_at"] < instant < row["at"] for instant in instants)
-    instants = {each.instant for each in chain(*commands.values())}
-    assert len(instants) == _fewest(rows)
+    assert len({each["before"] for each in chain(*found.values())}) == _fewest(rows)
 
 
 def _fewest(rows: list[dict[str, Any]]) -> int:
