@@ -20,7 +20,8 @@ from schemas import table
 
 EVERYTHING = Selection()
 EVERY: Final = pc.scalar(value=True)
-_FOLDERS = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
+KINDS: Final = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
+"""Where tables of a kind are."""
 
 
 @dataclass(frozen=True)
@@ -199,4 +200,4 @@ def _names(name: str, columns: Sequence[str] | None) -> list[str]:
 
 def folder_of(name: str) -> str:
     """Return where in a workspace a state, history or evaluation table is."""
-    return f"{_FOLDERS[table(name).kind]}/{name}"
+    return f"{KINDS[table(name).kind]}/{name}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from schemas.expectation_suites import Expectation
 
 PASSED, FAILED, BROKEN = "passed", "failed", "broken"
+MOST_ROWS: Final = 5_000_000
+"""Rows of a table that are held in memory at once, as pandas has them."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,11 @@ class StoredTable:
     Attributes:
         name: Its name.
         schema: As stored.
-        rows: The columns that expectations name, as far as they are there.
+        rows: The columns that expectations name, as far as they are there; without rows where
+            there are too many to be held.
         key: The columns of its key, to name a row by.
         count: How many rows there are.
+        checked: By place what came of expectations that were held against its rows in parts.
     """
 
     name: str
@@ -39,6 +43,7 @@ class StoredTable:
     rows: pa.Table
     key: Sequence[str]
     count: int
+    checked: Mapping[int, Judged | Counted] = field(default_factory=dict)
 
 
 def judged_table(
@@ -68,13 +73,15 @@ def judged_tables(
     rows: list[dict[str, Any]] = []
     counts: dict[int, int] = {}
     for stored, expected in tables:
-        found = _checked(stored, expected, others)
-        theirs = [place for place, each in enumerate(expected) if place not in found]
+        found = dict(stored.checked)
+        left = {place: each for place, each in enumerate(expected) if place not in found}
+        found |= checked(stored, left, others)
+        theirs = [place for place in left if place not in found]
         judged = engine.judge(stored.rows, [expected[each] for each in theirs])
         found |= dict(zip(theirs, judged, strict=True))
         for place, each in enumerate(expected):
             one = found[place]
-            if isinstance(one, _Counted):
+            if isinstance(one, Counted):
                 counts[len(rows)] = one.unexpected
                 one = Judged(not one.unexpected, one.unexpected, one.example)
             rows.append(_row(stored, each, one))
@@ -84,7 +91,7 @@ def judged_tables(
 
 
 @dataclass(frozen=True)
-class _Counted:
+class Counted:
     """What a check of our own counted.
 
     Attributes:
@@ -96,18 +103,46 @@ class _Counted:
     example: Any
 
 
-def _checked(
-    stored: StoredTable, expected: Sequence[Expectation], others: Others
-) -> dict[int, Judged | _Counted]:
-    """Return by its place what is not for great-expectations to look at row by row."""
-    found: dict[int, Judged | _Counted] = {}
-    for place, each in enumerate(expected):
+def together(parts: Sequence[Mapping[int, Judged | Counted]]) -> dict[int, Judged | Counted]:
+    """Return by its place what came of an expectation in all parts of a table."""
+    return {place: _together([each[place] for each in parts]) for place in parts[0]}
+
+
+def _together(parts: Sequence[Judged | Counted]) -> Judged | Counted:
+    counted = [each for each in parts if isinstance(each, Counted)]
+    if len(counted) < len(parts):
+        # What breaks in one part is not known of the table.
+        return next(each for each in parts if isinstance(each, Judged))
+    examples = (each.example for each in counted if each.example is not None)
+    return Counted(sum(each.unexpected for each in counted), next(examples, None))
+
+
+def is_checked_here(expected: Expectation) -> bool:
+    """Return whether an expectation is held against rows by a check of our own."""
+    return expected.is_own or (expected.suite in OUR_SUITES and expected.type in CHECKS)
+
+
+def checked(
+    stored: StoredTable, expected: Mapping[int, Expectation], others: Others
+) -> dict[int, Judged | Counted]:
+    """Return by its place what is not for great-expectations to look at row by row.
+
+    Args:
+        stored: The table, or a part of it.
+        expected: By place what is expected of it.
+        others: Reads columns of other tables.
+    """
+    found: dict[int, Judged | Counted] = {}
+    for place, each in expected.items():
         lacking = [name for name in each.columns if name not in stored.rows.column_names]
         if each.type == COLUMNS_TYPE:
             found[place] = _of_columns(stored.schema, each.kwargs["types"])
         elif lacking:
             found[place] = Judged(None, reason=f"the table has no column {', '.join(lacking)}")
-        elif each.is_own or (each.suite in OUR_SUITES and each.type in CHECKS):
+        elif each.columns and stored.rows.num_rows < stored.count:
+            why = f"{stored.count:,} rows are more than are checked ({MOST_ROWS:,})"
+            found[place] = Judged(None, reason=why)
+        elif is_checked_here(each):
             try:
                 mask = mask_of(each.type, stored.rows, each.kwargs, each.where, others)
                 found[place] = _counted(mask, stored, each)
@@ -116,18 +151,18 @@ def _checked(
     return found
 
 
-def _counted(mask: pa.Array, stored: StoredTable, expected: Expectation) -> _Counted:
+def _counted(mask: pa.Array, stored: StoredTable, expected: Expectation) -> Counted:
     """Count rows that do not hold; name the first by its key, with what the check looked at."""
     count = pc.sum(pc.invert(mask)).as_py() or 0
     if not count:
-        return _Counted(0, None)
+        return Counted(0, None)
     place = mask.index(pa.scalar(False, pa.bool_())).as_py()  # noqa: FBT003
     row = {
         name: stored.rows[name][place].as_py()
         for name in dict.fromkeys([*stored.key, *expected.columns])
         if name in stored.rows.column_names
     }
-    return _Counted(count, row)
+    return Counted(count, row)
 
 
 def _of_columns(schema: pa.Schema, types: Mapping[str, str]) -> Judged:

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.contracts import table_of
+from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.answer import Answer
-from analytics.questions.data_quality.great_expectations_engine import Engine
-from analytics.questions.data_quality.judged_table import BROKEN, StoredTable, judged_tables
+from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
+from analytics.questions.data_quality.judged_table import (
+    BROKEN,
+    MOST_ROWS,
+    Counted,
+    StoredTable,
+    checked,
+    is_checked_here,
+    judged_tables,
+    together,
+)
+from analytics.questions.data_quality.row_checks import ROW_BY_ROW
 from analytics.questions.question import Question
+from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replayed.whole_groups import group_reads
+from analytics.tables.stored_tables import KINDS, StoredTables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
 from schemas.expectation_suites import (
@@ -35,8 +51,11 @@ if TYPE_CHECKING:
 
 NAME: Final = "data_quality"
 FOLDERS: Final = (DECODED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
-MOST_ROWS: Final = 5_000_000
-"""Rows of a table that are held in memory at once, as pandas has them."""
+AT_ONCE: Final = 1_000_000
+"""So many rows of whole groups are looked at together, about."""
+_GROUP: Final = "group_id"
+_ACROSS_ROWS: Final = ("per", "columns", "other_columns")
+"""Arguments of checks that look at several rows: those that are alike in these columns."""
 _ORDER: Final = {BROKEN: 0, "failed": 1, "passed": 2}
 
 
@@ -88,20 +107,28 @@ def data_quality(state: ReplayedWorkspace, settings: QualitySettings) -> Answer:
     """
     suites = team_suites(settings.expectations)
     space = state.tables.workspace
-    return Answer({NAME: data_quality_of(space, suites, has_examples=settings.with_examples)})
+    rows = data_quality_of(space, suites, state.runner, has_examples=settings.with_examples)
+    return Answer({NAME: rows})
 
 
-def data_quality_of(space: Workspace, suites: Suites, *, has_examples: bool = True) -> pa.Table:
+def data_quality_of(
+    space: Workspace,
+    suites: Suites,
+    runner: PartRunner | None = None,
+    *,
+    has_examples: bool = True,
+) -> pa.Table:
     """Return the table `data_quality`: what is broken first, then what failed.
 
     Args:
         space: The workspace whose tables are judged.
         suites: A team's own expectations, by table.
+        runner: Looks at large tables part by part; None does it here.
         has_examples: Show a row that is not as expected, with the names in it.
     """
     stored = _Stored(space)
-    judged = judged_tables(_with_expectations(stored, suites), stored.read, Engine())
-    rows = [_unless_too_large(each) for each in judged]
+    expected = _with_expectations(stored, suites, runner or PartRunner())
+    rows = judged_tables(expected, stored.read, Engine())
     order = {name: place for place, name in enumerate(stored.names)}
     rows.sort(key=lambda each: (_ORDER[each["outcome"]], order[each["table"]]))
     if not has_examples:
@@ -110,7 +137,7 @@ def data_quality_of(space: Workspace, suites: Suites, *, has_examples: bool = Tr
 
 
 def _with_expectations(
-    stored: _Stored, suites: Suites
+    stored: _Stored, suites: Suites, runner: PartRunner
 ) -> Iterator[tuple[StoredTable, Sequence[Expectation]]]:
     for name in stored.names:
         contract = tables()[name]
@@ -120,18 +147,63 @@ def _with_expectations(
             *suites.get(name, ()),
         ]
         schema, count = stored.schema(name), stored.count(name)
-        wanted = {*contract.key, *(column for each in expected for column in each.columns)}
-        there = [each for each in schema.names if each in wanted]
-        is_held = count <= MOST_ROWS
+        table = StoredTable(name, schema, schema.empty_table(), contract.key, count)
+        if count > AT_ONCE:
+            table = replace(table, checked=_in_parts(stored, table, expected, runner))
+        left = [each for place, each in enumerate(expected) if place not in table.checked]
+        there = _columns(contract.key, left, schema)
+        is_held = count <= MOST_ROWS and any(each.columns for each in left)
         rows = stored.read(name, there) if is_held else schema.empty_table().select(there)
-        yield StoredTable(name, schema, rows, contract.key, count), expected
+        yield replace(table, rows=rows), expected
 
 
-def _unless_too_large(row: dict[str, Any]) -> dict[str, Any]:
-    if row["rows"] <= MOST_ROWS or not row["columns"]:
-        return row
-    why = f"{row['rows']:,} rows are more than are checked ({MOST_ROWS:,})"
-    return {**row, "outcome": BROKEN, "reason": why, "unexpected_count": None}
+def _in_parts(
+    stored: _Stored, table: StoredTable, expected: Sequence[Expectation], runner: PartRunner
+) -> dict[int, Judged | Counted]:
+    """Return by place what comes of what can be looked at some whole groups at a time."""
+    if not stored.is_of_groups(table.name):
+        return {}
+    wanted = {place: each for place, each in enumerate(expected) if _is_within_groups(stored, each)}
+    if not wanted:
+        return {}
+    needed = {table.name: _columns((_GROUP, *table.key), wanted.values(), table.schema)}
+    for each in wanted.values():
+        if (other := each.kwargs.get("table")) is not None:
+            names = each.kwargs.get("other_columns", each.kwargs["columns"])
+            needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
+    work = partial(_checked_part, table, wanted)
+    return together(runner.run(work, group_reads(stored.tables, needed, AT_ONCE)).sums)
+
+
+def _is_within_groups(stored: _Stored, expected: Expectation) -> bool:
+    """Return whether what is expected of a row rests on rows of its group alone."""
+    if not is_checked_here(expected):
+        return False
+    kwargs = expected.kwargs
+    if expected.type in ROW_BY_ROW:
+        return True
+    if (other := kwargs.get("table")) is not None and not stored.is_of_groups(other):
+        return False
+    across = [kwargs[name] for name in _ACROSS_ROWS if name in kwargs]
+    return bool(across) and all(_GROUP in names for names in across)
+
+
+def _columns(key: Sequence[str], expected: Iterable[Expectation], schema: pa.Schema) -> list[str]:
+    wanted = {*key, *(column for each in expected for column in each.columns)}
+    return [each for each in schema.names if each in wanted]
+
+
+def _checked_part(
+    table: StoredTable, expected: Mapping[int, Expectation], rows: Mapping[str, pl.DataFrame]
+) -> PartAnswer:
+    """Return by place what comes of expectations in a part of a table."""
+
+    def others(name: str, columns: Sequence[str]) -> pa.Table:
+        return arrow_rows(rows[name].select(columns))
+
+    held = arrow_rows(rows[table.name])
+    part = replace(table, rows=held, count=held.num_rows)
+    return PartAnswer({}, checked(part, expected, others))
 
 
 class _Stored:
@@ -139,6 +211,7 @@ class _Stored:
 
     def __init__(self, space: Workspace) -> None:
         self._space = space
+        self.tables = StoredTables(space)
         self._places = dict(self._tables_in_folders())
         self._datasets: dict[str, ds.Dataset] = {}
 
@@ -146,6 +219,13 @@ class _Stored:
     def names(self) -> list[str]:
         """Tables that are there and have a contract, but the one that is made of them."""
         return [each for each in self._places if each in tables() and each != NAME]
+
+    def is_of_groups(self, name: str) -> bool:
+        """Return whether each row of a table is of a group, by which it can be read."""
+        if name not in self.names or tables()[name].kind not in KINDS:
+            return False
+        columns = tables()[name].columns
+        return any(each.name == _GROUP and not each.nullable for each in columns)
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of the files."""

@@ -224,3 +224,11 @@ CHECKS: Final[Mapping[str, Callable[[pa.Table, Mapping[str, Any], Others], Any]]
 
 The library's own two are what contracts and our suites say most; a team's are left to the library.
 """
+
+ROW_BY_ROW: Final = frozenset(
+    {
+        *(NOT_NULL, IN_SET, "expect_rows_at_least", "expect_rows_at_most"),
+        "expect_rows_to_be_the_sum",
+    }
+)
+"""Types that look at one row at a time."""
