@@ -121,24 +121,21 @@ class GroupCompleteness:
         found: list[str] = names.filter(is_unsure).to_pylist()
         return found
 
-    def lost_offsets(self, group: str) -> str | None:
-        """Return why an offset that is not there may have been committed all the same."""
-        home = self._where.get(group)
-        if home is None or home not in self.losses:
-            return None
-        lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
-        return f"a commit may be among lost records: {lost}"
-
     def lost_offsets_of(self, groups: pa.Table) -> dict[str, str]:
         """Return by group why an offset that is not there may have been committed all the same.
 
         Args:
-            groups: Rows of the table `groups`.
+            groups: Rows of the table `groups`: `group_id`, `coordinator_partition`.
         """
-        if not self.losses:
-            return {}
-        reasons = {name: self.lost_offsets(name) for name in groups["group_id"].to_pylist()}
-        return {name: why for name, why in reasons.items() if why is not None}
+        is_lost = pc.is_in(groups["coordinator_partition"], pa.array(list(self.losses), pa.int32()))
+        lost = groups.filter(is_lost)
+        reasons = {home: lacks(CONSUMER_OFFSETS, home, each) for home, each in self.losses.items()}
+        return {
+            name: f"a commit may be among lost records: {reasons[home]}"
+            for name, home in zip(
+                lost["group_id"].to_pylist(), lost["coordinator_partition"].to_pylist(), strict=True
+            )
+        }
 
     def homes_of(self, groups: pl.DataFrame) -> pl.DataFrame:
         """Add `home`: the partition groups lie in, by their names where the state lacks them.

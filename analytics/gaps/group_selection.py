@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 CLASSIC_TYPES = ("classic", "simple")
 
 COLUMNS = ("group_id", "unread")
+HOMES = ("group_id", "group_type", "coordinator_partition")
+"""What tells whether a group is asked about, and whether it is told whole."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,11 @@ class GroupSelection:
 
 
 def select_groups(
-    replayed: ReplayedWorkspace, group_type: str | None = None, *, with_offsets: bool = True
+    replayed: ReplayedWorkspace,
+    group_type: str | None = None,
+    *,
+    with_offsets: bool = True,
+    columns: Sequence[str] | None = None,
 ) -> GroupSelection:
     """Return the groups that `--group` and `--type` ask for, as far as the dump tells.
 
@@ -104,8 +110,9 @@ def select_groups(
         replayed: Its selection says which groups are wanted.
         group_type: Only groups of this type; classic has the simple ones with it, as in Kafka.
         with_offsets: The question is about their offsets, too.
+        columns: Of the table `groups`, `HOMES` among them; None is all.
     """
-    found = replayed.tables.read("groups")
+    found = replayed.tables.read("groups", columns)
     asked = replayed.tables.selection.groups
     there = set(found["group_id"].to_pylist()) if asked else set()
     if group_type is not None:

@@ -15,7 +15,7 @@ from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_selection import select_groups
+from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.workspace_parts import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
@@ -69,7 +69,7 @@ _ONLY_SOME_TOPICS: Final = (
     "how many members groups could use: only some of their topics are looked at"
 )
 _NEEDED: Final = {
-    "groups": ("group_id", "group_type", "missing"),
+    "groups": ("group_id", "group_type", "coordinator_partition", "missing"),
     "members": (
         *("group_id", "member_id", "client_id", "client_host"),
         *("subscribed_topics", "subscribed_regex"),
@@ -121,11 +121,11 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
         InputUnreadableError: A file or a setting is not what it has to be.
         WorkspaceError: A table cannot be read.
     """
-    groups = select_groups(state)
-    question = lag_question(state, groups, asked.end_offsets)
+    groups = select_groups(state, columns=HOMES)
+    question = lag_question(state, asked.end_offsets)
     rules = question.rules
     # Another state is no matter of the parts of this one.
-    made = _lag_tables(state, groups, question, replace(asked, since=None))
+    made = _lag_tables(state, question, replace(asked, since=None))
     tables, together = dict(made.tables), _together(made.sums)
     sums = tables.pop(SUMS, None)
     doubts = _limitations(together.reasons)
@@ -181,14 +181,11 @@ def _together(parts: Sequence[_PartSums]) -> _PartSums:
 
 
 def _lag_tables(
-    state: ReplayedWorkspace, groups: GroupSelection, question: LagQuestion, settings: LagSettings
+    state: ReplayedWorkspace, question: LagQuestion, settings: LagSettings
 ) -> PartAnswers:
     """Return the tables of all groups that are asked about, and what they come to together."""
-    lost = GroupCompleteness(state).lost_offsets_of(groups.rows)
-    why = pl.DataFrame(list(lost.items()), {"group_id": pl.String, "why": pl.String}, orient="row")
-    work = partial(
-        lag_of_part, state, question, settings, inputs_of(subtopology_inputs(state)), why
-    )
+    inputs = inputs_of(subtopology_inputs(state))
+    work = partial(lag_of_part, state, question, settings, inputs)
     rules = question.rules
     orders = {
         "lag": Order(WORST_FIRST, partial(worst_first, rules=rules)),
@@ -203,14 +200,11 @@ def _lag_tables(
     return state.runner.run(work, parts, orders)
 
 
-def lag_question(
-    state: ReplayedWorkspace, asked: GroupSelection, end_offsets: str | None
-) -> LagQuestion:
+def lag_question(state: ReplayedWorkspace, end_offsets: str | None) -> LagQuestion:
     """Return what lag is evaluated from that is the same for all groups.
 
     Args:
         state: A replay.
-        asked: The groups.
         end_offsets: A file that says where logs ended.
 
     Raises:
@@ -235,8 +229,7 @@ def lag_question(
         retention_frame(topic_retention(topics, configs, settings)),
         state.is_end,
         frame_of(logs.stable),
-        frame_of(groups_lacking_history(state, asked.rows)),
-        clocks_of_topic(known_coverage(state).clocks, CONSUMER_OFFSETS),
+        clocks=clocks_of_topic(known_coverage(state).clocks, CONSUMER_OFFSETS),
     )
 
 
@@ -251,7 +244,6 @@ def lag_of_part(
     question: LagQuestion,
     settings: LagSettings,
     inputs: pl.DataFrame,
-    why: pl.DataFrame,
     rows: Mapping[str, pl.DataFrame],
 ) -> PartAnswer:
     """Return the tables of some whole groups.
@@ -261,10 +253,11 @@ def lag_of_part(
         question: What is the same for all groups.
         settings: What of it is asked.
         inputs: Of `inputs_of`, of all groups.
-        why: Why offsets of groups may be lost: `group_id`, `why`, of all groups.
         rows: `_NEEDED` of theirs.
     """
-    tables = _group_tables(rows, inputs, why)
+    tables = _group_tables(state, rows, inputs)
+    lacking = groups_lacking_history(state, rows["groups"].to_arrow())
+    question = replace(question, lacking=frame_of(lacking))
     found = evaluate_lag(question, tables, rows["offset_history"])
     readers = topic_readers(found.rows, tables, rows["share_partitions"])
     readers = with_marks_of(readers, tables.groups, ["group_id"])
@@ -298,17 +291,18 @@ def lag_of_part(
 
 
 def _group_tables(
-    rows: Mapping[str, pl.DataFrame], inputs: pl.DataFrame, why: pl.DataFrame
+    state: ReplayedWorkspace, rows: Mapping[str, pl.DataFrame], inputs: pl.DataFrame
 ) -> GroupTables:
     """Return the state of some whole groups."""
-    there = rows["groups"].select("group_id")
+    groups = rows["groups"]
+    lost = GroupCompleteness(state).lost_offsets_of(groups.to_arrow())
     return GroupTables(
-        rows["groups"],
+        groups,
         rows["members"],
         rows["assignments"],
         rows["committed_offsets"],
-        inputs.join(there, "group_id", "semi"),
-        why.join(there, "group_id", "semi"),
+        inputs.join(groups, "group_id", "semi"),
+        pl.DataFrame(list(lost.items()), {"group_id": pl.String, "why": pl.String}, orient="row"),
     )
 
 
@@ -346,10 +340,9 @@ def _growth(
         raise InputNotRecognizedError(
             f"--since {name} is of {begun:%Y-%m-%dT%H:%M:%SZ}, which is not before this instant"
         )
-    groups = select_groups(earlier)
-    question = lag_question(earlier, groups, None)
+    question = lag_question(earlier, None)
     # Of what it was made without it has no commit: that is not a lag from the log's start.
-    before = _lag_tables(earlier, groups, question, LagSettings(with_capacity=False)).tables["lag"]
+    before = _lag_tables(earlier, question, LagSettings(with_capacity=False)).tables["lag"]
     left_out = left_out_of(earlier.manifest, earlier.tables.selection)
     growth = lag_growth(polars_rows(before.whole()), polars_rows(rows.whole()), begun, ended)
     return growth, [f"--since {name}: {each}" for each in left_out]
