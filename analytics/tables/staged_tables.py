@@ -18,38 +18,21 @@ if TYPE_CHECKING:
 
 def write_rows(staging: Staging, name: str, rows: pa.Table) -> Part:
     """Write a table that is here."""
-    return _write_file(staging, name, name, rows)
-
-
-def _write_file(staging: Staging, file: str, name: str, rows: pa.Table) -> Part:
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, file)
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     pq.write_table(rows, path, filesystem=filesystem)
     return part_of(name, path, rows.num_rows)
 
 
-def write_parts(staging: Staging, name: str, rows: PartedTable) -> list[Part]:
-    """Write a table that may be too large to be held, a file for each of its parts; at least one.
-
-    Parts that are files already are copied as they are.
-    """
-    if rows.condition is not None or not rows.parts:
-        return [_write_pieces(staging, name, rows)]
-    written = []
-    for number, each in enumerate(rows.parts):
-        if isinstance(each, pa.Table):
-            written.append(_write_file(staging, f"{name}-{number}", name, each))
-            continue
-        filesystem, path = staging.workspace.filesystem, staged_path(staging, f"{name}-{number}")
-        filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-        source, place = open_location(each)
-        fs.copy_files(place, path, source_filesystem=source, destination_filesystem=filesystem)
-        with filesystem.open_input_file(path) as file:
-            written.append(part_of(name, path, pq.read_metadata(file).num_rows))
-    return written
-
-
-def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
+def write_in_order(staging: Staging, name: str, rows: PartedTable) -> Part:
+    """Write a table that may be too large to be held, in its order."""
+    if rows.condition is None and len(rows.parts) == 1:
+        (part,) = rows.parts
+        return (
+            _copied(staging, name, part)
+            if isinstance(part, str)
+            else write_rows(staging, name, part)
+        )
     filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     count = 0
@@ -58,6 +41,15 @@ def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
             writer.write_table(each)
             count += each.num_rows
     return part_of(name, path, count)
+
+
+def _copied(staging: Staging, name: str, location: str) -> Part:
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    source, place = open_location(location)
+    fs.copy_files(place, path, source_filesystem=source, destination_filesystem=filesystem)
+    with filesystem.open_input_file(path) as file:
+        return part_of(name, path, pq.read_metadata(file).num_rows)
 
 
 def staged_file(staging: Staging, name: str) -> str:

@@ -27,6 +27,7 @@ from analytics.questions.timeline.question import OFFSET_VERDICTS, TIMELINE, Tim
 from analytics.redaction.redactor import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
+from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
@@ -204,10 +205,8 @@ def _answered(
     code = code or (CANNOT_TELL if audited.is_open else DONE)
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
     summary = summary_of(left, accepted, said, code, audit_options.fail_on)
-    kept = {
-        **kept_tables(state, judged.keys(), found, before),
-        **audited.answers,
-    }
+    answered = {name: PartedTable.held(rows) for name, rows in audited.answers.items()}
+    kept = PartedTables({**kept_tables(state, judged.keys(), found, before), **answered})
     keep_evaluations(Workspace(audit_options.out), kept, state)
     folder = Path(audit_options.out)
     write_pieces(folder / LINES, json_lines(left))

@@ -32,7 +32,7 @@ from analytics.questions.data_quality.judged_table import (
 from analytics.questions.data_quality.row_checks import ROW_BY_ROW
 from analytics.questions.question import Question
 from analytics.replay.log.arrow_rows import arrow_rows
-from analytics.replayed.whole_groups import group_reads
+from analytics.replayed.whole_groups import group_parts, parts_for, stored_rows
 from analytics.tables.stored_tables import KINDS, StoredTables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
@@ -171,8 +171,10 @@ def _in_parts(
         if (other := each.kwargs.get("table")) is not None:
             names = each.kwargs.get("other_columns", each.kwargs["columns"])
             needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
-    work = partial(_checked_part, table, wanted)
-    return together(runner.run(work, group_reads(stored.tables, needed, AT_ONCE)).sums)
+    rows = {name: stored_rows(stored.tables, name, columns) for name, columns in needed.items()}
+    count = parts_for(stored.tables.count(*needed), AT_ONCE)
+    with group_parts(rows, count) as parts:
+        return together(runner.run(partial(_checked_part, table, wanted), parts).sums)
 
 
 def _is_within_groups(stored: _Stored, expected: Expectation) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of
+from analytics.contracts import table_of, table_of_frame
 from analytics.questions.lag.sums import sums_of
 from analytics.questions.lag.table import CANNOT_TELL
 from analytics.questions.share.summaries import summed as share_summed
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.tables.parted_table import Order
 from schemas import table
 from schemas.evaluation_rules import lag_rules
 from schemas.finding_rules import SEVERITIES
@@ -102,8 +104,18 @@ def _with_marks(rows: pa.Table) -> pa.Table:
 
 def in_order(rows: pa.Table) -> pa.Table:
     """Return groups, those with the worst findings first, then those with the largest lag."""
-    keys = [(name, "descending") for name in (*SEVERITIES, "lag")]
-    return rows.take(pc.sort_indices(rows, [*keys, (_KEY, "ascending")]))
+    return arrow_rows(WORST_FIRST.sort(polars_rows(rows)))
+
+
+def _worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+    descending = [*(True for _ in _WORST), False]
+    order = [*_WORST, _KEY]
+    return rows.sort(order, descending=descending, nulls_last=True, maintain_order=True)
+
+
+_WORST: Final = (*SEVERITIES, "lag")
+WORST_FIRST: Final = Order((*_WORST, _KEY), _worst_first)
+"""The order of groups: those with the worst findings first, then those with the largest lag."""
 
 
 def group_counts(groups: pa.Table) -> pa.Table:
@@ -115,20 +127,24 @@ def group_counts(groups: pa.Table) -> pa.Table:
     has = pc.make_struct(*(pc.greater(groups[name], 0) for name in SEVERITIES))
     worst = pc.case_when(has, *SEVERITIES, NONE)
     columns = {**{name: groups[name] for name in PROPERTIES[1:]}, "severity": worst}
-    rows = [
-        {"property": name, "value": each["values"], "groups": each["counts"]}
-        for name in PROPERTIES
-        for each in _counted(columns[name])
-    ]
-    return table_of("audited_group_counts", rows)
+    parts = [_counted(name, columns[name]) for name in PROPERTIES]
+    return counts_together([pa.concat_tables(parts)])
 
 
-def _counted(column: Any) -> Sequence[dict[str, Any]]:  # noqa: ANN401 - Arrow's arrays
+def counts_together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return `audited_group_counts` of all groups: of each property the commonest value first."""
+    rows = polars_rows(pa.concat_tables(parts))
+    counts = rows.group_by("property", "value").agg(pl.col("groups").sum())
+    place = pl.col("property").replace_strict({name: n for n, name in enumerate(PROPERTIES)})
+    ordered = counts.sort(place, "groups", "value", descending=[False, True, False])
+    return table_of_frame("audited_group_counts", ordered)
+
+
+def _counted(name: str, column: pa.ChunkedArray) -> pa.Table:
     filled = pc.fill_null(pc.cast(column, pa.string()), NOT_KNOWN)
-    if isinstance(filled, pa.ChunkedArray):
-        filled = filled.combine_chunks()
-    rows: list[dict[str, Any]] = pc.value_counts(filled).to_pylist()
-    return sorted(rows, key=lambda each: (-each["counts"], each["values"]))
+    counts = pa.table({"value": filled}).group_by("value").aggregate([([], "count_all")])
+    names = pa.repeat(name, counts.num_rows)
+    return pa.table({"property": names, "value": counts["value"], "groups": counts["count_all"]})
 
 
 def _groups(groups: pa.Table) -> pa.Table:
