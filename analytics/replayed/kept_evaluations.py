@@ -9,7 +9,7 @@ from pyarrow import fs
 
 from analytics.errors import WorkspaceError
 from analytics.tables.parted_table import parted
-from analytics.tables.staged_tables import write_in_order
+from analytics.tables.staged_tables import write_parts
 from analytics.workspace import EVALUATIONS, FILES, FOLDERS, Part, Workspace
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def keep_evaluations(
             if (name := part.table.rpartition("/")[2]) in earlier and name not in tables
         ]
         kept = {name: parted(tables, name) for name in tables}
-        parts += [write_in_order(staging, name, rows) for name, rows in kept.items()]
+        parts += [part for name, rows in kept.items() for part in write_parts(staging, name, rows)]
         said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
         manifest[EVALUATIONS] = {
             **earlier,

@@ -32,6 +32,11 @@ class Order(NamedTuple):
     columns: Sequence[str]
     sort: Callable[[pl.DataFrame], pl.DataFrame]
 
+    def sorted(self, rows: pa.Table) -> pa.Table:
+        """Return rows of Arrow in order."""
+        found = self.sort(polars_rows(rows)).to_arrow(compat_level=pl.CompatLevel.oldest())
+        return found.cast(rows.schema)
+
 
 _AT_ONCE: Final = 64_000
 """So many rows of all parts are held together."""

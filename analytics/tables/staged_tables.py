@@ -18,21 +18,33 @@ if TYPE_CHECKING:
 
 def write_rows(staging: Staging, name: str, rows: pa.Table) -> Part:
     """Write a table that is here."""
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
+    return _written(staging, name, name, rows)
+
+
+def _written(staging: Staging, file: str, name: str, rows: pa.Table) -> Part:
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, file)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     pq.write_table(rows, path, filesystem=filesystem)
     return part_of(name, path, rows.num_rows)
 
 
-def write_in_order(staging: Staging, name: str, rows: PartedTable) -> Part:
-    """Write a table that may be too large to be held, in its order."""
-    if rows.condition is None and len(rows.parts) == 1:
-        (part,) = rows.parts
-        return (
-            _copied(staging, name, part)
-            if isinstance(part, str)
-            else write_rows(staging, name, part)
-        )
+def write_parts(staging: Staging, name: str, rows: PartedTable) -> list[Part]:
+    """Write a table that may be too large to be held, a file for each of its parts; at least one.
+
+    Each file is in order; who needs the order of all of them sorts, or merges.
+    """
+    if rows.condition is not None or not rows.parts:
+        return [_write_pieces(staging, name, rows)]
+    several = [name] if len(rows.parts) == 1 else [f"{name}-{n}" for n in range(len(rows.parts))]
+    return [
+        _copied(staging, file, name, part)
+        if isinstance(part, str)
+        else _written(staging, file, name, part)
+        for file, part in zip(several, rows.parts, strict=True)
+    ]
+
+
+def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
     filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     count = 0
@@ -43,13 +55,13 @@ def write_in_order(staging: Staging, name: str, rows: PartedTable) -> Part:
     return part_of(name, path, count)
 
 
-def _copied(staging: Staging, name: str, location: str) -> Part:
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
+def _copied(staging: Staging, file: str, name: str, location: str) -> Part:
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, file)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     source, place = open_location(location)
     fs.copy_files(place, path, source_filesystem=source, destination_filesystem=filesystem)
-    with filesystem.open_input_file(path) as file:
-        return part_of(name, path, pq.read_metadata(file).num_rows)
+    with filesystem.open_input_file(path) as written:
+        return part_of(name, path, pq.read_metadata(written).num_rows)
 
 
 def staged_file(staging: Staging, name: str) -> str:

@@ -15,6 +15,7 @@ from pyarrow import fs
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
 from analytics.tables.file_scan import batches_by_file
+from analytics.tables.parted_table import Order, PartedTable
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace, reading
 from schemas import table
 
@@ -104,6 +105,16 @@ class StoredTables:
             yield pa.schema([found.schema.field(each) for each in columns]).empty_table()
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
+
+    def parted(self, name: str, order: Order) -> PartedTable:
+        """Return a table whose files are in order each, whichever groups are wanted.
+
+        Raises:
+            WorkspaceError: The workspace has no such table.
+        """
+        place = self.workspace.table(folder_of(name))
+        files = [f"{place}/{path.rpartition('/')[2]}" for path in self.files(name)]
+        return PartedTable(self.schema(name), files, order)
 
     def count(self, *names: str) -> int:
         """Return how many rows tables have together."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.errors import CannotTellError, WorkspaceError
+from analytics.questions.table_orders import order_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import SUMMARY, Workspace
 from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
@@ -77,7 +78,26 @@ class _Stored:
         """Return columns of a table, all where none is named; of the rows that are asked for."""
         if name in OF_GROUPS:
             return self.of_shown.read(name, columns, where)
-        return self.stored.read(name, columns, where)
+        if len(self.stored.files(name)) == 1:
+            return self.stored.read(name, columns, where)
+        # Files of parts are in order each, and not together.
+        order = order_of(name)
+        wanted = list(columns or self.stored.schema(name).names)
+        rows = self.stored.read(name, [*dict.fromkeys([*wanted, *order.columns])], where)
+        return order.sorted(rows).select(wanted)
+
+    def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
+        """Return the first rows of a table, in its order."""
+        rows = self.stored.parted(name, order_of(name)).first(most)
+        return rows.select(list(columns)) if columns else rows
+
+    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table, some at a time."""
+        return self.stored.pieces(name, columns)
+
+    def count(self, name: str) -> int:
+        """Return how many rows a table has."""
+        return self.stored.parted(name, order_of(name)).num_rows
 
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of a group that the page shows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -75,7 +75,6 @@ def grid_of(
     if marks:
         heads.append(HEAD)
         cells.append(marks)
-    more = rows.num_rows - first.num_rows
     return Grid(
         anchor=anchor,
         caption=caption,
@@ -87,8 +86,17 @@ def grid_of(
             for n, column in enumerate(cells)
             if any(len(each.text) > _LONGEST_WORD and " " in each.text for each in column)
         ),
-        more=f"{more:,} more in {source}" if more else "",
+        more=_more(rows.num_rows - first.num_rows, source),
     )
+
+
+def of_so_many(grid: Grid, count: int, source: str) -> Grid:
+    """Return a grid that was made of the first rows of a table, of which there are so many."""
+    return replace(grid, more=_more(count - len(grid.rows), source))
+
+
+def _more(count: int, source: str) -> str:
+    return f"{count:,} more in {source}" if count else ""
 
 
 def _says_something(rows: pa.Table, column: Shown) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -13,6 +13,10 @@ from schemas import table
 
 Condition: TypeAlias = pc.Expression
 """Which rows of a table are asked for."""
+
+
+Order: TypeAlias = Sequence[tuple[str, str]]
+"""Columns with "ascending" or "descending"."""
 
 
 class Tables(Protocol):
@@ -30,6 +34,15 @@ class Tables(Protocol):
             where: Which rows; None is all of them.
         """
 
+    def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
+        """Return the first rows of a table that is there, in its order."""
+
+    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table that is there, some at a time; at least once."""
+
+    def count(self, name: str) -> int:
+        """Return how many rows a table has that is there."""
+
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of a group that the page shows, of a table that is there."""
 
@@ -45,6 +58,18 @@ class HeldTables(dict[str, pa.Table]):
         """
         rows = self[name] if where is None else self[name].filter(where)
         return rows.select(list(columns)) if columns else rows
+
+    def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
+        """Return the first rows of a table."""
+        return self.read(name, columns).slice(0, most)
+
+    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table."""
+        yield self.read(name, columns)
+
+    def count(self, name: str) -> int:
+        """Return how many rows a table has."""
+        return int(self[name].num_rows)
 
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of a group."""
@@ -83,6 +108,32 @@ class WorkspaceTables:
             return self.tables.read(name, columns, where)
         names = columns or [each.name for each in table(name).columns]
         return pa.schema([(each, pa.null()) for each in names]).empty_table()
+
+    def first(self, name: str, most: int, columns: Sequence[str] = ()) -> pa.Table:
+        """Return the first rows of a table, which may be too large to be held, in its order."""
+        return self.tables.first(name, columns, most) if name in self.tables else self.rows(name)
+
+    def largest(
+        self, name: str, order: Order, most: int, columns: Sequence[str], where: Condition
+    ) -> pa.Table:
+        """Return the first rows that fulfil a condition, in an order of one's own.
+
+        Args:
+            name: Of a table that is there.
+            order: Columns with "ascending" or "descending".
+            most: So many rows.
+            columns: Those that are looked at.
+            where: Which rows.
+        """
+        held: list[pa.Table] = []
+        for piece in self.tables.pieces(name, columns):
+            rows = pa.concat_tables([*held, piece.filter(where)])
+            held = [rows.take(pc.sort_indices(rows, list(order)).slice(0, most))]
+        return held[0]
+
+    def count(self, name: str) -> int:
+        """Return how many rows a table has; 0 where it is not there."""
+        return self.tables.count(name) if name in self.tables else 0
 
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of one of the groups that the page shows."""

@@ -69,7 +69,7 @@ _MOST_POINTS: Final = 120
 
 def groups_with_stories(read: WorkspaceTables) -> tuple[str, ...]:
     """Return the groups that get a story: those with the worst findings."""
-    rows = read.rows("audited_groups").slice(0, MOST_GROUPS).to_pylist()
+    rows = read.first("audited_groups", MOST_GROUPS).to_pylist()
     found = [row["group_id"] for row in rows if any(row[each] for each in SEVERITIES)]
     return tuple(found[:MOST])
 
@@ -87,9 +87,7 @@ def stories_of(
     wanted = list(groups)
     if not wanted:
         return ()
-    rows = read.rows("audited_groups")
-    mine = rows.filter(pc.is_in(rows["group_id"], pa.array(wanted, pa.string()))).to_pylist()
-    known = {row["group_id"]: row for row in mine}
+    known = {row["group_id"]: row for row in read.first("audited_groups", MOST_GROUPS).to_pylist()}
     drawn = [each for each in wanted if known[each]["critical"] or known[each]["warning"]]
     end = _end(read)
     return tuple(

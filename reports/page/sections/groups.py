@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.sparkline import sparkline
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import Shown, grid_of, of_so_many
 from reports.page.model import Cell, Fact, Grid
 from reports.page.texts import ABSENT, harmless
 from reports.page.workspace_tables import WorkspaceTables
@@ -55,7 +55,7 @@ _NAMED: Final = {
 
 def worst_groups(read: WorkspaceTables) -> pa.Table:
     """Return the rows of `audited_groups` that the page shows."""
-    return read.rows("audited_groups").slice(0, MOST)
+    return read.first("audited_groups", MOST)
 
 
 def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
@@ -65,7 +65,7 @@ def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
         read: `audited_groups`, and `offset_history` of the groups that are shown.
         stories: Groups that have a story.
     """
-    rows = read.rows("audited_groups")
+    rows = worst_groups(read)
     grid = grid_of(
         "groups-table",
         "Groups, the worst first",
@@ -75,9 +75,10 @@ def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
         source="evaluations/audited_groups",
         stories=stories,
     )
+    grid = of_so_many(grid, read.count("audited_groups"), "evaluations/audited_groups")
     if not grid.rows:
         return grid
-    sparks = _sparks(read, rows.slice(0, MOST))
+    sparks = _sparks(read, rows)
     return replace(
         grid,
         heads=(*grid.heads[:_SPARK_AT], "Commits", *grid.heads[_SPARK_AT:]),

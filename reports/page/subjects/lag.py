@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.partitions import largest_lags
 from reports.page.chart_rows import dicts, figure, labels, place
-from reports.page.grids import Shown, grid_of
-from reports.page.model import Figure, Subject
+from reports.page.grids import Shown, grid_of, of_so_many
+from reports.page.model import Figure, Grid, Subject
 from reports.page.sections.groups import TONES
 from reports.page.texts import cell_text, harmless
 from reports.page.workspace_tables import WorkspaceTables
@@ -39,35 +38,41 @@ def lag(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("lag"):
         return None
-    rows = read.rows("lag", [*(each.name for each in _COLUMNS), "kind", "complete", "missing"])
     return Subject(
         anchor="lag",
         title="Lag",
         question="How far behind is each group, is it getting worse, and what will be lost?",
         figures=(
-            *_bars(rows, "lag", "lag-largest", "The largest lags, in records", "number"),
-            *_bars(rows, "time_lag_ms", "lag-oldest", "The oldest unread records", "duration"),
+            *_bars(read, "lag", "lag-largest", "The largest lags, in records", "number"),
+            *_bars(read, "time_lag_ms", "lag-oldest", "The oldest unread records", "duration"),
         ),
-        grids=(
-            grid_of(
-                "lag-table",
-                "Partitions, the worst verdict first",
-                rows,
-                _COLUMNS,
-                top=_MOST_ROWS,
-                source="evaluations/lag",
-                stories=stories,
-            ),
-        ),
+        grids=(_grid(read, stories),),
     )
 
 
-def _bars(rows: pa.Table, column: str, anchor: str, title: str, kind: str) -> tuple[Figure, ...]:
-    waited_for = rows.filter(
-        pc.and_(pc.greater(rows[column], 0), pc.not_equal(rows["kind"], "stale"))
+def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
+    columns = [*(each.name for each in _COLUMNS), "complete", "missing"]
+    source = "evaluations/lag"
+    grid = grid_of(
+        "lag-table",
+        "Partitions, the worst verdict first",
+        read.first("lag", _MOST_ROWS, columns),
+        _COLUMNS,
+        top=_MOST_ROWS,
+        source=source,
+        stories=stories,
     )
-    order = [(column, "descending"), ("group_id", "ascending"), ("topic", "ascending")]
-    largest = waited_for.sort_by([*order, ("partition", "ascending")]).slice(0, _MOST_BARS)
+    return of_so_many(grid, read.count("lag"), source)
+
+
+def _bars(
+    read: WorkspaceTables, column: str, anchor: str, title: str, kind: str
+) -> tuple[Figure, ...]:
+    place_columns = ("group_id", "topic", "partition")
+    order = [(column, "descending"), *((name, "ascending") for name in place_columns)]
+    is_waited_for = (pc.field(column) > 0) & (pc.field("kind") != "stale")
+    columns = [*place_columns, column, "kind"]
+    largest = read.largest("lag", order, _MOST_BARS, columns, is_waited_for)
     found = dicts(largest, "group_id", "topic", "partition", column)
     names = [f"{row['group_id']} {place(row)}" for row in found]
     named = labels(names)
