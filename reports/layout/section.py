@@ -186,15 +186,32 @@ def raw_section(rows: pa.Table, name: str) -> Section:
     return Section(rows, heads, name=name, key=name)
 
 
-def worst_rows(rows: pa.Table, order: _Order, wanted: str, most: int = MOST) -> pa.Table:
+def worst_rows(rows: Rows, order: _Order, wanted: str, most: int = MOST) -> pa.Table:
     """Return the worst rows of a table that is too long, for people; else all of them.
 
     Who says how many rows, in which order, or which of them, gets that.
     """
     if rows.num_rows <= most or not _is_up_to_us(wanted):
-        return rows
-    # Only what is shown is gathered.
-    return rows.take(pc.sort_indices(rows, list(order)).slice(0, SHOWN))
+        return shown_rows(rows, wanted)
+    return worst_of_all(rows, order, SHOWN)
+
+
+def worst_of_all(rows: Rows, order: _Order, most: int) -> pa.Table:
+    """Return so many rows of a table that may be too large to be held; of equal ones the first."""
+    held = rows.first(0)
+    for each in rows.pieces():
+        found = pa.concat_tables([held, each])
+        # Only what is shown is gathered.
+        held = found.take(pc.sort_indices(found, list(order)).slice(0, most))
+    return held
+
+
+def shown_rows(rows: Rows, wanted: str) -> pa.Table:
+    """Return rows in the order of their table: so many as are asked for, or all to pick from."""
+    is_some = isinstance(wanted, OutputFormat) and wanted.sort is None and not wanted.only_problems
+    if is_some and wanted.top is not None:
+        return rows.first(wanted.top)
+    return rows.whole()
 
 
 def summed_up(counts: Mapping[str, tuple[int, int]]) -> list[str]:

@@ -17,6 +17,8 @@ from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
+from analytics.questions.rebalances import rebalance_tables
+from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.spark_tasks import run_tasks
 from analytics.tables.parted_table import PartedTable
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    needs = [*LAG.needs]
-    with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=needs) as found:
+    needs = {name for question in (LAG, REBALANCES) for name in question.needs}
+    with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
 
 
@@ -51,8 +53,9 @@ def rows_of(
         (LAG, LagSettings(), lag_question),
         (LAG, LagSettings("group", min_lag=1), lag_question),
         (LAG, LagSettings("topic"), lag_question),
+        (REBALANCES, RebalanceSettings(), rebalance_tables),
     ],
-    ids=["lag", "lag by group", "lag by topic"],
+    ids=["lag", "lag by group", "lag by topic", "rebalances"],
 )
 def test_tasks_answer_as_this_process_does(
     spark: SparkSession,
@@ -64,7 +67,7 @@ def test_tasks_answer_as_this_process_does(
     tmp_path: Path,
 ) -> None:
     whole = rows_of(question, settings, state)
-    monkeypatch.setattr(module, "AT_ONCE", 400)
+    monkeypatch.setattr(module, "AT_ONCE", 150)
     counts: list[int] = []
 
     def on_spark(count: int, run: Callable[[int], Any]) -> Sequence[Any]:
