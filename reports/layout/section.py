@@ -186,31 +186,44 @@ def raw_section(rows: pa.Table, name: str) -> Section:
     return Section(rows, heads, name=name, key=name)
 
 
-def worst_rows(rows: Rows, order: _Order, wanted: str, most: int = MOST) -> pa.Table:
+def worst_rows(rows: Rows, order: _Order, wanted: str, most: int | None = None) -> pa.Table:
     """Return the worst rows of a table that is too long, for people; else all of them.
 
     Who says how many rows, in which order, or which of them, gets that.
     """
-    if rows.num_rows <= most or not _is_up_to_us(wanted):
-        return shown_rows(rows, wanted)
-    return worst_of_all(rows, order, SHOWN)
+    if not is_summed_up(rows, wanted, most):
+        return _asked_rows(rows, wanted)
+    return worst_of_all(rows, order)
 
 
-def worst_of_all(rows: Rows, order: _Order, most: int) -> pa.Table:
-    """Return so many rows of a table that may be too large to be held; of equal ones the first."""
-    held = rows.first(0)
+def is_summed_up(rows: Rows, wanted: str, most: int | None = None) -> bool:
+    """Return whether people are shown the worst rows of a table instead of all."""
+    return rows.num_rows > (MOST if most is None else most) and _is_up_to_us(wanted)
+
+
+def worst_of_all(
+    rows: Rows, order: _Order, with_order: Callable[[pa.Table], pa.Table] = lambda rows: rows
+) -> pa.Table:
+    """Return the worst rows of a table that may be too large to be held; of equal ones the first.
+
+    Args:
+        rows: The table.
+        order: By which columns they are the worst.
+        with_order: Adds these to rows that have them not.
+    """
+    held = with_order(rows.first(0))
     for each in rows.pieces():
-        found = pa.concat_tables([held, each])
+        found = pa.concat_tables([held, with_order(each)])
         # Only what is shown is gathered.
-        held = found.take(pc.sort_indices(found, list(order)).slice(0, most))
+        held = found.take(pc.sort_indices(found, list(order)).slice(0, SHOWN))
     return held
 
 
-def shown_rows(rows: Rows, wanted: str) -> pa.Table:
+def _asked_rows(rows: Rows, wanted: str) -> pa.Table:
     """Return rows in the order of their table: so many as are asked for, or all to pick from."""
-    is_some = isinstance(wanted, OutputFormat) and wanted.sort is None and not wanted.only_problems
-    if is_some and wanted.top is not None:
-        return rows.first(wanted.top)
+    if isinstance(wanted, OutputFormat) and wanted.top is not None:
+        is_picked = wanted.sort is not None or wanted.only_problems
+        return rows.whole() if is_picked else rows.first(wanted.top)
     return rows.whole()
 
 

@@ -17,7 +17,7 @@ from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
 from analytics.replayed.records_at import CountedRecords
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import frame_of, group_reads
-from analytics.tables.parted_table import Order, PartedTable
+from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 
 if TYPE_CHECKING:
     from analytics.replay.log.coverage import Coverage
@@ -69,15 +69,6 @@ _GENERATIONS: Final = {
     "generation": "value.generation",
 }
 _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
-
-
-def by_group(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sort rows by their group; those of a group stay as they are to each other."""
-    return rows.sort("group_id", maintain_order=True)
-
-
-BY_GROUP: Final = Order(("group_id",), by_group)
-"""What each group has stays in the order in which it is made."""
 
 
 def made_tables(state: ReplayedWorkspace, time: AskedTime) -> Mapping[str, PartedTable]:
