@@ -14,6 +14,10 @@ import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.questions.balance import balance_tables, held_in_epochs
+from analytics.questions.balance.question import BALANCE, BalanceSettings
+from analytics.questions.expiration import expiry_tables
+from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    needs = {name for question in (LAG, REBALANCES) for name in question.needs}
+    needs = {name for question in (LAG, REBALANCES, BALANCE, EXPIRATION) for name in question.needs}
     with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
 
@@ -48,14 +52,21 @@ def rows_of(
 
 
 @pytest.mark.parametrize(
-    ("question", "settings", "module"),
+    ("question", "settings", "limit"),
     [
-        (LAG, LagSettings(), lag_question),
-        (LAG, LagSettings("group", min_lag=1), lag_question),
-        (LAG, LagSettings("topic"), lag_question),
-        (REBALANCES, RebalanceSettings(), rebalance_tables),
+        (LAG, LagSettings(), (lag_question, 150)),
+        (LAG, LagSettings("group", min_lag=1), (lag_question, 150)),
+        (LAG, LagSettings("topic"), (lag_question, 150)),
+        (REBALANCES, RebalanceSettings(), (rebalance_tables, 150)),
+        (BALANCE, BalanceSettings(), (balance_tables, 150)),
+        (BALANCE, BalanceSettings(history=True), (held_in_epochs, 40)),
+        (EXPIRATION, ExpirationSettings((1, 10080)), (expiry_tables, 150)),
+        (EXPIRATION, ExpirationSettings(most=5), (expiry_tables, 150)),
     ],
-    ids=["lag", "lag by group", "lag by topic", "rebalances"],
+    ids=[
+        *("lag", "lag by group", "lag by topic", "rebalances", "balance"),
+        *("balance through history", "expiration", "the worst of expiration"),
+    ],
 )
 def test_tasks_answer_as_this_process_does(
     spark: SparkSession,
@@ -63,11 +74,12 @@ def test_tasks_answer_as_this_process_does(
     monkeypatch: pytest.MonkeyPatch,
     question: Question[Any, Any],
     settings: object,
-    module: object,
+    limit: tuple[object, int],
     tmp_path: Path,
 ) -> None:
     whole = rows_of(question, settings, state)
-    monkeypatch.setattr(module, "AT_ONCE", 150)
+    module, at_once = limit
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
     counts: list[int] = []
 
     def on_spark(count: int, run: Callable[[int], Any]) -> Sequence[Any]:
