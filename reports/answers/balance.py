@@ -222,7 +222,7 @@ def table_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> pa.Tabl
 
 
 def _with_texts(
-    rows: pa.Table, shown: Sequence[Mapping[str, Any]], texts: Collection[str]
+    rows: pa.Table, dicts: Sequence[Mapping[str, Any]], texts: Collection[str]
 ) -> pa.Table:
     """Return rows with texts for times, and for other columns as they are shown.
 
@@ -230,7 +230,7 @@ def _with_texts(
     """
     for place, each in enumerate(rows.schema):
         if pa.types.is_timestamp(each.type) or each.name in texts:
-            values = [row[each.name] for row in shown]
+            values = [row[each.name] for row in dicts]
             rows = rows.set_column(place, each.name, pa.array(values, pa.string()))
     return rows
 

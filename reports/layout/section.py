@@ -196,9 +196,9 @@ def worst_rows(rows: Rows, order: _Order, wanted: str, most: int | None = None) 
     return worst_of_all(rows, order)
 
 
-def is_summed_up(rows: Rows, wanted: str, most: int | None = None) -> bool:
+def is_summed_up(rows: Rows, output_format: str, most: int | None = None) -> bool:
     """Return whether people are shown the worst rows of a table instead of all."""
-    return rows.num_rows > (MOST if most is None else most) and _is_up_to_us(wanted)
+    return rows.num_rows > (MOST if most is None else most) and _is_up_to_us(output_format)
 
 
 def worst_of_all(
@@ -219,11 +219,11 @@ def worst_of_all(
     return held
 
 
-def _asked_rows(rows: Rows, wanted: str) -> pa.Table:
+def _asked_rows(rows: Rows, output_format: str) -> pa.Table:
     """Return rows in the order of their table: so many as are asked for, or all to pick from."""
-    if isinstance(wanted, OutputFormat) and wanted.top is not None:
-        is_picked = wanted.sort is not None or wanted.only_problems
-        return rows.whole() if is_picked else rows.first(wanted.top)
+    if isinstance(output_format, OutputFormat) and output_format.top is not None:
+        is_picked = output_format.sort is not None or output_format.only_problems
+        return rows.whole() if is_picked else rows.first(output_format.top)
     return rows.whole()
 
 

@@ -98,12 +98,12 @@ class ObservedHistory:
             .with_columns(self._is_set_back.alias("is_set_back"))
         )
 
-    def periods(self, times: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+    def periods(self, times: pl.DataFrame, since: pl.DataFrame) -> pl.DataFrame:
         """Return the time observed of each group that ever committed.
 
         Args:
             times: Of `group_times`.
-            shown: Of `shown_since`, of all groups of the partitions that `times` has rows of.
+            since: Of `shown_since`, of all groups of the partitions that `times` has rows of.
 
         Returns:
             `GROUP_KEY`, `observed_from_ms` and `observed_to_ms` (bigint), and `bound` (what bounds
@@ -111,15 +111,15 @@ class ObservedHistory:
             commit behind what was compacted may have had others before, and their tombstones.
             `unmeasured`: why times do not tell how long offsets were idle; null where they do.
         """
-        since = pl.when(self._whole_from > 0).then(pl.coalesce("began_ms", self.now_ms))
+        began = pl.when(self._whole_from > 0).then(pl.coalesce("began_ms", self.now_ms))
         lacks = (
             pl.when(self._whole >= self._compacted_until)
             .then(pl.lit(LOST))
             .otherwise(pl.lit(COMPACTED))
         )
         observed_from = pl.max_horizontal("first_ms", "since_ms")
-        told = times.join(shown, on="coordinator_partition", how="left", maintain_order="left")
-        return told.with_columns(since.alias("since_ms")).select(
+        told = times.join(since, on="coordinator_partition", how="left", maintain_order="left")
+        return told.with_columns(began.alias("since_ms")).select(
             *GROUP_KEY,
             pl.min_horizontal(observed_from, self.now_ms).alias("observed_from_ms"),
             self.now_ms.alias("observed_to_ms"),

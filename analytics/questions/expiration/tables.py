@@ -221,9 +221,9 @@ def expiration_tables(
     )
     removals = in_contract_order("offset_removals", removals)
     expired = removals.filter(pl.col("cause") == EXPIRATION).select(_OF_REMOVALS)
-    shown = shown_since_in_all([each.shown for each in sums])
+    since = shown_since_in_all([each.since for each in sums])
     left = [each.left for each in sums]
-    late = partial(_late_tables, facts, question, observed, _Judged(expired, shown))
+    late = partial(_late_tables, facts, question, observed, _Judged(expired, since))
     parts = [partial(_left_of, [each]) for each in left] if are_apart else [partial(_left_of, left)]
     second = runner.run(late, parts, {FATES: Order(FATE, in_fate_order)})
     every = first.tables["offset_expiration"]
@@ -281,13 +281,13 @@ class _LotSums(NamedTuple):
     Attributes:
         notes: Of `notes`.
         removed: Of what was removed all but the rows.
-        shown: Of `shown_since`.
+        since: Of `shown_since`.
         left: What is left of these groups, or where it was written.
     """
 
     notes: pl.DataFrame
     removed: Removing
-    shown: pl.DataFrame
+    since: pl.DataFrame
     left: _Left | str
 
 
@@ -296,11 +296,11 @@ class _Judged(NamedTuple):
 
     Attributes:
         expired: `_OF_REMOVALS` of what expired.
-        shown: Of `shown_since`.
+        since: Of `shown_since`.
     """
 
     expired: pl.DataFrame
-    shown: pl.DataFrame
+    since: pl.DataFrame
 
 
 def _evaluated(
@@ -392,7 +392,7 @@ def _late_tables(
     what_if = retention_what_if(
         pl.concat([each.now for each in lots]),
         pl.concat(costs),
-        observed.periods(pl.concat([each.times for each in lots]), judged.shown),
+        observed.periods(pl.concat([each.times for each in lots]), judged.since),
         pl.concat([each.groups for each in lots]).unique("group_id", keep="first"),
         replay=facts.replay,
         minutes=question.minutes,
