@@ -7,6 +7,7 @@ of the group, so a file is read once, whatever the number of parts.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ import pyarrow.parquet as pq
 from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import spread
 from analytics.tables.stored_tables import EVERY
-from analytics.workspace import reading
+from analytics.workspace import open_location, reading
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables
@@ -139,22 +140,42 @@ def parts_for(rows: int, at_once: int) -> int:
 
 
 @contextmanager
-def group_parts(tables: Mapping[str, GroupRows], parts: int) -> Iterator[Sequence[GroupPart]]:
+def group_parts(
+    tables: Mapping[str, GroupRows], parts: int, beside: str | None = None
+) -> Iterator[Sequence[GroupPart]]:
     """Give rows of groups in parts, in memory where there is one part.
 
     Args:
         tables: By name. They are read when this is entered, or of one part when that is asked for.
         parts: How many.
+        beside: The folder in which rows are laid out where other machines read them, too; None
+            lays them out on this one.
 
     Yields:
-        The parts, as long as their folder is there.
+        The parts, as long as their folder is there; several can be sent to other processes.
     """
     if parts == 1:
         yield [lambda: {name: rows.whole() for name, rows in tables.items()}]
         return
-    with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
+    with _folder(beside) as folder:
         empty = {name: _laid_out(folder, name, rows, parts) for name, rows in tables.items()}
         yield [partial(_part, folder, number, empty) for number in range(parts)]
+
+
+@contextmanager
+def _folder(beside: str | None) -> Iterator[str]:
+    """Hand over a folder of its own that is removed at the end."""
+    if beside is None:
+        with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
+            yield folder
+        return
+    folder = f"{beside}/groups-{uuid.uuid4().hex}"
+    filesystem, path = open_location(folder)
+    filesystem.create_dir(path, recursive=True)
+    try:
+        yield folder
+    finally:
+        filesystem.delete_dir(path)
 
 
 def _laid_out(folder: str, name: str, rows: GroupRows, parts: int) -> pl.DataFrame:

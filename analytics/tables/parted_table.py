@@ -50,6 +50,13 @@ def by_key(name: str) -> Order:
     return Order(key, partial(in_key_order, key=key))
 
 
+def by_group(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows by their group; those of a group stay as they are to each other."""
+    return rows.sort("group_id", maintain_order=True)
+
+
+BY_GROUP: Final = Order(("group_id",), by_group)
+"""The order of groups: what each has, which is in one part, stays in the order it is made in."""
 _AS_THEY_ARE: Final = Order((), lambda rows: rows)
 
 

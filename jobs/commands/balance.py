@@ -59,7 +59,12 @@ def balance(
         BALANCE,
         BalanceSettings(history),
         lambda _, answer, wanted, metadata: PrintedAnswer(
-            balance_text(answer.tables, wanted, metadata, with_times=history)
+            balance_text(
+                {name: answer.rows(name) for name in answer.tables},
+                wanted,
+                metadata,
+                with_times=history,
+            )
         ),
         output_format,
         **options,

@@ -116,14 +116,15 @@ def _text(
     from reports.answers.expiration import expiration_text, offset_count  # noqa: PLC0415
     from reports.describe.source import Source, only_groups  # noqa: PLC0415
 
-    rows = answer.tables["offset_expiration"]
+    rows = answer.rows("offset_expiration")
     assert answer.groups is not None
     groups = answer.groups.rows
     if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
-        groups = only_groups(groups, rows)
+        groups = only_groups(groups, rows.whole())
     described = described_groups(state, groups, end_offsets, is_few=is_few)
     for each in described.warnings:
         console.warn(each)
     source = Source(**vars(described.description))
-    text = expiration_text(answer.tables, answer.figures, source, output_format, metadata)
+    tables = {name: answer.rows(name) for name in answer.tables}
+    text = expiration_text(tables, answer.figures, source, output_format, metadata)
     return PrintedAnswer(text)

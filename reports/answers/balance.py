@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import raw_section, summed_up, worst_rows
+from reports.layout.section import (
+    LongSection,
+    Rows,
+    is_summed_up,
+    raw_section,
+    summed_up,
+    worst_of_all,
+)
 from reports.layout.sentences import nothing
 from reports.row_formats import Section, Text, render, rendered
 
@@ -69,12 +77,15 @@ _PROBLEM = "is_problem"
 _PROBLEMS = ("doubled", "cannot_tell", "unread", "avoidable")
 """Verdicts on which somebody may want to act."""
 _BOUND_COLUMNS = ("partition_count", "unassigned_partitions")
+_ROUNDED = ("mean_partitions", "stddev_partitions", "score")
+_AS_TEXTS = (*_BOUND_COLUMNS, *_ROUNDED, "verdict", "cause")
+"""What people see as other words, or with a sign."""
 _SEEN = "seen"
 _DECIMALS = 2
 
 
 def balance_text(
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, Rows],
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
     *,
@@ -90,20 +101,30 @@ def balance_text(
     """
     balance, alternatives = tables["assignment_balance"], tables["assignment_alternatives"]
     if output_format.is_for_programs:
-        section = balance_section(balance, for_people=False, with_times=with_times)
-        return rendered(
-            [section, raw_section(alternatives, "alternatives")], output_format, metadata
-        )
+        make = partial(balance_section, for_people=False, with_times=with_times)
+        sections = [
+            LongSection(balance, make),
+            LongSection(alternatives, partial(raw_section, name="alternatives")),
+        ]
+        return rendered(sections, output_format, metadata)
     if not balance.num_rows:
         return nothing("No group has members.", metadata)
     meanings: Mapping[str, str] = metadata["verdicts"]
-    worst, tried = _worst(balance, alternatives, list(meanings), output_format)
-    sections = [balance_section(worst, for_people=True, with_times=with_times)]
+    verdicts = _verdicts(balance)
+    of_people: list[Section | LongSection]
+    if is_summed_up(balance, output_format):
+        worst = _worst(balance, list(meanings))
+        tried = _of_groups(alternatives, worst)
+        of_people = [balance_section(worst, for_people=True, with_times=with_times)]
+        left_out = _left_out(worst, balance, verdicts)
+    else:
+        make = partial(balance_section, for_people=True, with_times=with_times)
+        of_people = [LongSection(balance, make)]
+        tried, left_out = alternatives.whole(), []
     if tried.num_rows:
-        sections.append(_alternatives_section(tried))
-    verdicts = set(balance["verdict"].to_pylist())
+        of_people.append(_alternatives_section(tried))
     notes = [
-        *_left_out(worst, balance),
+        *left_out,
         *(
             f"{word.replace('_', ' ')}: {text}"
             for word, text in meanings.items()
@@ -111,30 +132,41 @@ def balance_text(
         ),
         _SCORE,
     ]
-    return "\n\n".join([render(sections, output_format, metadata), "\n".join(notes)])
+    return "\n\n".join([render(of_people, output_format, metadata), "\n".join(notes)])
 
 
-def _worst(
-    balance: pa.Table, alternatives: pa.Table, verdicts: list[str], output_format: OutputFormat
-) -> tuple[pa.Table, pa.Table]:
-    """Return the worst of too many rows, and what other assignors would make of these groups."""
-    rank = pc.index_in(balance["verdict"], pa.array(verdicts))
+def _verdicts(balance: Rows) -> dict[str | None, int]:
+    """Return how many rows have which verdict, in the order in which verdicts come."""
+    counts: dict[str | None, int] = {}
+    for rows in balance.pieces(["verdict"]):
+        for each in pc.value_counts(rows["verdict"]).to_pylist():
+            counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
+    return counts
+
+
+def _worst(balance: Rows, verdicts: list[str]) -> pa.Table:
+    """Return the worst of too many rows."""
     order = [("rank", "ascending"), ("score", "ascending"), ("group_id", "ascending")]
-    worst = worst_rows(balance.append_column("rank", rank), order, output_format)
-    if worst.num_rows == balance.num_rows:
-        return balance, alternatives
-    of_them = pc.is_in(alternatives["group_id"], pc.unique(worst["group_id"]))
-    return worst.drop_columns("rank"), alternatives.filter(of_them)
+
+    def ranked(rows: pa.Table) -> pa.Table:
+        return rows.append_column("rank", pc.index_in(rows["verdict"], pa.array(verdicts)))
+
+    return worst_of_all(balance, order, ranked).drop_columns("rank")
 
 
-def _left_out(worst: pa.Table, balance: pa.Table) -> list[str]:
+def _of_groups(alternatives: Rows, rows: pa.Table) -> pa.Table:
+    """Return what other assignors would make of the groups of some rows."""
+    groups = pc.unique(rows["group_id"])
+    return pa.concat_tables(
+        each.filter(pc.is_in(each["group_id"], groups)) for each in alternatives.pieces()
+    )
+
+
+def _left_out(worst: pa.Table, balance: Rows, verdicts: Mapping[str | None, int]) -> list[str]:
     """Return how many rows there are and of which verdicts, where not all are shown."""
     lines = summed_up({"rows": (worst.num_rows, balance.num_rows)})
-    if lines:
-        counts = pc.value_counts(balance["verdict"]).to_pylist()
-        parts = (f"{each['counts']:,} {each['values'].replace('_', ' ')}" for each in counts)
-        lines.append(f"verdicts: {', '.join(parts)}")
-    return lines
+    counts = (f"{count:,} {str(word).replace('_', ' ')}" for word, count in verdicts.items())
+    return [*lines, f"verdicts: {', '.join(counts)}"]
 
 
 def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) -> Section:
@@ -151,7 +183,7 @@ def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) ->
         heads = dict([*first[:3], *_TIMES.items(), *first[3:]])
     rows = [_shown(row) if for_people else row for row in readable(balance)]
     also = [name for name in balance.column_names if name not in heads]
-    table = table_of(rows, balance.column_names).append_column(
+    table = _with_texts(balance, rows, _AS_TEXTS if for_people else ()).append_column(
         _PROBLEM, pc.is_in(balance["verdict"], pa.array(_PROBLEMS))
     )
     return Section(table, heads, also, name="balance", problem=_PROBLEM, spare=_SPARE)
@@ -189,12 +221,26 @@ def table_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> pa.Tabl
     )
 
 
+def _with_texts(
+    rows: pa.Table, dicts: Sequence[Mapping[str, Any]], texts: Collection[str]
+) -> pa.Table:
+    """Return rows with texts for times, and for other columns as they are shown.
+
+    Other columns keep their types: a table that is shown in pieces has the same in each.
+    """
+    for place, each in enumerate(rows.schema):
+        if pa.types.is_timestamp(each.type) or each.name in texts:
+            values = [row[each.name] for row in dicts]
+            rows = rows.set_column(place, each.name, pa.array(values, pa.string()))
+    return rows
+
+
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as people read it: all texts."""
     shown = dict(row)
     if row["verdict"] is not None:
         shown["verdict"] = row["verdict"].replace("_", " ")
-    for name in ("mean_partitions", "stddev_partitions", "score"):
+    for name in _ROUNDED:
         shown[name] = _rounded(row[name])
     if row["member_with_most"] is not None:
         shown["cause"] = "; ".join([_extremes(row), *([row["cause"]] if row["cause"] else [])])

@@ -5,8 +5,10 @@ Beside them, as they are shown: endings of groups, and versions of requests.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -18,13 +20,26 @@ from reports.answers.expiration_rows import (
     offset_section,
     removal_section,
     what_if_section,
+)
+from reports.answers.expiration_worst import (
+    FatesOfGroups,
+    worst_groups,
     worst_offsets,
+    worst_what_if,
 )
 from reports.describe.consumer_groups import offset_rows
 from reports.describe.source import Source, only_groups
 from reports.durations import durations
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import MOST, SHOWN, Section, companion_section, raw_section
+from reports.layout.section import (
+    MOST,
+    SHOWN,
+    LongSection,
+    Rows,
+    Section,
+    companion_section,
+    raw_section,
+)
 from reports.layout.sentences import nothing, paragraphs
 from reports.quantities import count
 from reports.row_formats import Text, render, rendered
@@ -71,18 +86,27 @@ def is_up_to_us(wanted: OutputFormat) -> bool:
     return not (wanted.is_for_programs or wanted.table or wanted.top is not None)
 
 
-def offset_count(fates: pa.Table) -> int:
+def offset_count(fates: Rows) -> int:
     """Return how many offsets there are.
 
     Args:
         fates: `status`, and how many `offsets` of a group have it.
     """
-    return pc.sum(fates["offsets"]).as_py() or 0
+    return sum(_by_status(fates).values())
+
+
+def _by_status(fates: Rows) -> Counter[str]:
+    """Return how many offsets have which status."""
+    found: Counter[str] = Counter()
+    for piece in fates.pieces(["status", "offsets"]):
+        for each in piece.group_by("status").aggregate([("offsets", "sum")]).to_pylist():
+            found[each["status"]] += each["offsets_sum"]
+    return found
 
 
 def expiration_text(
-    tables: Mapping[str, pa.Table],
-    figures: Mapping[str, pa.Table],
+    tables: Mapping[str, Rows],
+    figures: Mapping[str, Any],
     source: Source,
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
@@ -96,30 +120,31 @@ def expiration_text(
         output_format: The format.
         metadata: What JSON has beside the tables.
     """
-    beside = [_ending_section(tables["group_endings"])]
+    if not output_format.is_for_programs:
+        return _for_people(tables, figures, source, output_format, metadata)
+    release = metadata["kafka_version"]
+
+    def offsets(rows: pa.Table) -> Section:
+        of_them = replace(source, groups=only_groups(source.groups, rows))
+        return offset_section(rows, offset_rows(of_them, release), for_people=False)
+
+    groups = partial(group_section, for_people=False)
+    sections = [
+        LongSection(tables["offset_expiration"], offsets),
+        LongSection(tables["offset_removals"], partial(raw_section, name="removals")),
+        LongSection(tables["retention_what_if"], partial(raw_section, name="what_if")),
+        LongSection(FatesOfGroups(figures["fates"]), groups),
+        LongSection(tables["group_endings"], _ending_section),
+    ]
     if "commit_requests" in tables:
-        beside.append(_request_section(tables["commit_requests"]))
-    if output_format.is_for_programs:
-        sections = [
-            offset_section(
-                tables["offset_expiration"],
-                offset_rows(source, metadata["kafka_version"]),
-                for_people=False,
-            ),
-            raw_section(tables["offset_removals"], "removals"),
-            raw_section(tables["retention_what_if"], "what_if"),
-            group_section(figures["fates"], for_people=False),
-            *beside,
-        ]
-        return rendered(sections, output_format, metadata)
-    return _for_people(tables, figures, source, beside, output_format, metadata)
+        sections.append(LongSection(tables["commit_requests"], _request_section))
+    return rendered(sections, output_format, metadata)
 
 
 def _for_people(
-    tables: Mapping[str, pa.Table],
-    figures: Mapping[str, pa.Table],
+    tables: Mapping[str, Rows],
+    figures: Mapping[str, Any],
     source: Source,
-    beside: list[Section],
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
 ) -> str:
@@ -127,13 +152,19 @@ def _for_people(
     wanted, sums = summed_up(output_format, fates)
     # Who sorts rows by a column picks them from all.
     most = SHOWN if sums and wanted.sort is None else None
-    shortest, more = expiration, 0
+    beside = [_ending_section(tables["group_endings"].whole())]
+    if "commit_requests" in tables:
+        beside.append(_request_section(tables["commit_requests"].whole()))
     if most:
-        shortest = worst_offsets(expiration, most)
-        more = offset_count(fates) - most
+        shortest, more = worst_offsets(expiration, most), offset_count(fates) - most
         source = replace(source, groups=only_groups(source.groups, shortest))
+        groups = worst_groups(fates, most)
+        tried = worst_what_if(tables["retention_what_if"], most)
+    else:
+        shortest, more = expiration.whole(), 0
+        groups, tried = fates.whole(), tables["retention_what_if"].whole()
     sections = [
-        group_section(fates, for_people=True, most=most),
+        group_section(groups, for_people=True),
         offset_section(
             shortest,
             offset_rows(source, metadata["kafka_version"]),
@@ -141,8 +172,8 @@ def _for_people(
             has_notes=figures["notes"].num_rows > 0,
             more=more,
         ),
-        removal_section(tables["offset_removals"]),
-        what_if_section(tables["retention_what_if"], most),
+        removal_section(tables["offset_removals"].whole()),
+        what_if_section(tried),
         *beside,
     ]
     # Of what became of groups people are shown what should not be; the rest where they ask.
@@ -153,12 +184,12 @@ def _for_people(
     ]
     rules = [metadata["rules_said"], *metadata["retention"], *metadata["findings"]]
     parts = [paragraphs([*rules, *([sums] if sums else [])]), render(sections, wanted, metadata)]
-    if not expiration.num_rows:
+    if not shortest.num_rows:
         parts.append(nothing("No group has committed offsets.", metadata))
     return "\n\n".join(filter(None, parts))
 
 
-def summed_up(wanted: OutputFormat, fates: pa.Table) -> tuple[OutputFormat, str]:
+def summed_up(wanted: OutputFormat, fates: Rows) -> tuple[OutputFormat, str]:
     """Return in which format people are shown the tables, and how many offsets fare how.
 
     Args:
@@ -168,7 +199,8 @@ def summed_up(wanted: OutputFormat, fates: pa.Table) -> tuple[OutputFormat, str]
     Returns:
         The second is empty where all is shown.
     """
-    offsets = offset_count(fates)
+    statuses = _by_status(fates)
+    offsets = sum(statuses.values())
     if not is_up_to_us(wanted) or offsets <= MOST:
         return wanted, ""
     shortened = OutputFormat(
@@ -179,8 +211,7 @@ def summed_up(wanted: OutputFormat, fates: pa.Table) -> tuple[OutputFormat, str]
         only_problems=wanted.only_problems,
         is_colored=wanted.is_colored,
     )
-    statuses = fates.group_by("status").aggregate([("offsets", "sum")]).to_pylist()
-    numbers = sorted(((each["offsets_sum"], each["status"]) for each in statuses), reverse=True)
+    numbers = sorted(((number, status) for status, number in statuses.items()), reverse=True)
     parts = ", ".join(f"{number:,} {status}" for number, status in numbers)
     shows = f"The first {SHOWN:,} rows of each table, worst first; --top N shows N"
     return shortened, f"{count(offsets, 'offset')}: {parts}. {shows}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -78,29 +78,48 @@ PROBLEMS = frozenset(
         *("would_lose_now", "would_have_lost", "early", "late"),
     }
 )
-_OWNER: Final = ("lag", "consumer_id", "host", "client_id")
-_NAMED_BY: Final = "named_by"
-_RANK, _NTH = "rank", "nth"
+_OWNER: Final = {
+    "lag": pl.Int64(),
+    "consumer_id": pl.String(),
+    "host": pl.String(),
+    "client_id": pl.String(),
+}
+NAMED_BY: Final = "named_by"
+RANK: Final = "rank"
 _AT_ONCE: Final = 1_000_000
 _STATUS: Final = pl.format("{} {}", "offsets", "status")
 """In words how many offsets have a status."""
 
 
-def group_section(fates: pa.Table, *, for_people: bool, most: int | None = None) -> Section:
+class Worst(NamedTuple):
+    """The worst of rows that are too many for people.
+
+    Attributes:
+        rows: In the order of their table.
+        more: How many there are besides.
+        are_named: Whether a tool gave any of all groups its name.
+    """
+
+    rows: pa.Table
+    more: int
+    are_named: bool
+
+
+def group_section(fates: pa.Table | Worst, *, for_people: bool) -> Section:
     """Return a row a group: how many offsets, by which rules, when the next one goes.
 
     Args:
-        fates: `group_id`, `rule`, `status`, how many `offsets` fare so, the first `expires_at`.
+        fates: `group_id`, `rule`, `status`, how many `offsets` fare so, the first `expires_at`;
+            of all groups, or of the worst.
         for_people: The worst first.
-        most: So many groups, the worst; None is all.
     """
-    ranked = _frame(fates).with_columns(_rank("status", OFFSET_STATUSES).alias(_RANK))
-    groups = ranked.group_by("group_id").agg(pl.col(_RANK).min())
-    groups = groups.with_columns(_named_by()).sort("group_id")
+    few = fates if isinstance(fates, Worst) else None
+    ranked = with_offset_rank(_frame(few.rows if few else fates))
+    groups = ranked_groups(ranked)
     heads = dict(GROUP_HEADS)
     if for_people:
-        _without_tools(heads, groups)
-        shown = _worst_first(groups, most)
+        _without_tools(heads, groups, few)
+        shown = _worst_first(groups)
     else:
         shown = groups
     summed = _summed(ranked.join(shown, on="group_id", how="semi"))
@@ -112,8 +131,34 @@ def group_section(fates: pa.Table, *, for_people: bool, most: int | None = None)
         key="groups",
         title="Groups",
         problem="is_problem",
-        more=groups.height - shown.height,
+        more=few.more if few else 0,
     )
+
+
+def with_offset_rank(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add `RANK`: how bad the status of an offset is; 0 is the worst."""
+    return rows.with_columns(_rank("status", OFFSET_STATUSES).alias(RANK))
+
+
+def ranked_groups(ranked: pl.DataFrame) -> pl.DataFrame:
+    """Return `group_id`, `RANK` and `NAMED_BY` of groups, in order.
+
+    Args:
+        ranked: Their fates, of `with_offset_rank`.
+    """
+    groups = ranked.group_by("group_id").agg(pl.col(RANK).min())
+    return groups.with_columns(_named_by()).sort("group_id")
+
+
+def ranked_what_if(what_if: pl.DataFrame) -> pl.DataFrame:
+    """Add `RANK` and `NAMED_BY` to rows of `retention_what_if`."""
+    return what_if.with_columns(_named_by(), _rank("verdict", WHAT_IF_VERDICTS).alias(RANK))
+
+
+def worst_order() -> list[pl.Expr]:
+    """Return by what the worst come first, of what is ranked."""
+    # Nobody comes back for what a tool committed that named its group by itself.
+    return [pl.col(RANK), pl.col(NAMED_BY).is_not_null()]
 
 
 def _summed(fates: pl.DataFrame) -> pl.DataFrame:
@@ -138,15 +183,6 @@ def _summed(fates: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def worst_offsets(expiration: pa.Table, most: int) -> pa.Table:
-    """Return the first rows of the table `offset_expiration` in the order that people get."""
-    ranks = _frame(expiration.select(["status"])).with_row_index("nth")
-    worst = ranks.select("nth", _rank("status", OFFSET_STATUSES).alias(_RANK)).bottom_k(
-        most, by=[_RANK, "nth"]
-    )
-    return expiration.take(worst.sort(_RANK, "nth")["nth"].to_arrow())
-
-
 def offset_section(
     expiration: pa.Table,
     described: pa.Table,
@@ -166,11 +202,11 @@ def offset_section(
         more: How many rows are not here.
     """
     rows = _with_owners(_frame(expiration), described).with_columns(
-        _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(_RANK)
+        _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(RANK)
     )
     heads = dict(OFFSET_HEADS)
     if for_people:
-        rows = rows.sort(_RANK, maintain_order=True)
+        rows = rows.sort(RANK, maintain_order=True)
         if not has_notes:
             del heads["note"]
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
@@ -187,21 +223,19 @@ def offset_section(
     )
 
 
-def what_if_section(what_if: pa.Table, most: int | None = None) -> Section:
+def what_if_section(what_if: pa.Table | Worst) -> Section:
     """Return a row a retention and group, those first that lose offsets.
 
     Args:
-        what_if: The table `retention_what_if`.
-        most: So many rows, the first; None is all.
+        what_if: The table `retention_what_if`, or its worst rows.
     """
+    few = what_if if isinstance(what_if, Worst) else None
     period = pl.col("observed_to").dt.epoch("ms") - pl.col("observed_from").dt.epoch("ms")
     verdict = pl.col("verdict")
     observed = pl.format("not lost in the {} observed", pl.col("observed").fill_null("None"))
-    every = _frame(what_if).with_columns(
-        _named_by(), _rank("verdict", WHAT_IF_VERDICTS).alias(_RANK)
-    )
+    every = ranked_what_if(_frame(few.rows if few else what_if))
     rows = (
-        _worst_first(every, most)
+        _worst_first(every)
         .with_columns(
             durations(pl.col("longest_idle_ms")).alias("longest_idle"),
             durations(period).alias("observed"),
@@ -215,16 +249,16 @@ def what_if_section(what_if: pa.Table, most: int | None = None) -> Section:
         )
     )
     heads = dict(WHAT_IF_HEADS)
-    _without_tools(heads, every)
+    _without_tools(heads, every, few)
     return Section(
-        _table(rows.drop(_RANK)),
+        _table(rows.drop(RANK)),
         heads,
         name="what_if",
         key="what_if",
         title="What if",
         problem="is_problem",
         spare=("first_lost_at", "longest_idle", "observed"),
-        more=every.height - rows.height,
+        more=few.more if few else 0,
     )
 
 
@@ -240,8 +274,8 @@ def removal_section(removals: pa.Table) -> Section:
             pl.col("removed_at").min().alias("first"),
             pl.col("removed_at").max().alias("last"),
         )
-        .with_columns(_is_problem("verdict"), _rank("verdict", REMOVAL_VERDICTS).alias(_RANK))
-        .sort(_RANK, *key)
+        .with_columns(_is_problem("verdict"), _rank("verdict", REMOVAL_VERDICTS).alias(RANK))
+        .sort(RANK, *key)
     )
     return Section(
         _table(rows.select(*REMOVAL_HEADS, "is_problem")),
@@ -257,16 +291,17 @@ def _with_owners(rows: pl.DataFrame, described: pa.Table) -> pl.DataFrame:
     """Add what `describe` says of the owners; of several in one partition the last."""
     key = ["group_id", "topic", "partition"]
     if not described.num_rows:
-        return rows.with_columns(pl.lit(None, pl.String).alias(name) for name in _OWNER)
+        return rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in _OWNER.items())
     owners = _frame(described.select(["group", *key[1:], *_OWNER])).rename({"group": "group_id"})
     owners = owners.unique(key, keep="last")
     return rows.join(owners, on=key, how="left", maintain_order="left")
 
 
-def _without_tools(heads: dict[str, str], rows: pl.DataFrame) -> None:
-    """Leave out which tool named a group where none of them has such a name."""
-    if rows[_NAMED_BY].null_count() == rows.height:
-        del heads[_NAMED_BY]
+def _without_tools(heads: dict[str, str], rows: pl.DataFrame, few: Worst | None) -> None:
+    """Leave out which tool named a group where none of all has such a name."""
+    is_any = few.are_named if few else rows[NAMED_BY].null_count() < rows.height
+    if not is_any:
+        del heads[NAMED_BY]
 
 
 def _named_by() -> pl.Expr:
@@ -275,7 +310,7 @@ def _named_by() -> pl.Expr:
         pl.when(pl.col("group_id").str.contains(f"^(?:{pattern})$")).then(pl.lit(tool))
         for pattern, tool in tools_by_pattern()
     ]
-    return pl.coalesce(*named, pl.lit(None, pl.String)).alias(_NAMED_BY)
+    return pl.coalesce(*named, pl.lit(None, pl.String)).alias(NAMED_BY)
 
 
 def _is_problem(name: str) -> pl.Expr:
@@ -288,13 +323,9 @@ def _rank(name: str, order: Sequence[str]) -> pl.Expr:
     return pl.col(name).replace_strict(ranks, default=len(ranks), return_dtype=pl.Int8)
 
 
-def _worst_first(rows: pl.DataFrame, most: int | None) -> pl.DataFrame:
-    """Return rows, or so many of them, the worst first, and those alike in the order they have."""
-    # Nobody comes back for what a tool committed that named its group by itself.
-    order = [pl.col(_RANK), pl.col(_NAMED_BY).is_not_null(), pl.col(_NTH)]
-    rows = rows.with_row_index(_NTH)
-    worst = rows if most is None else rows.bottom_k(most, by=order)
-    return worst.sort(order).drop(_NTH)
+def _worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows, the worst first, and those alike in the order they have."""
+    return rows.sort(worst_order(), maintain_order=True)
 
 
 def _frame(rows: pa.Table) -> pl.DataFrame:

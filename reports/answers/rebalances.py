@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pyarrow.compute as pc
 
 from reports.answers.balance import readable, table_of
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import Section, raw_section, summed_up, worst_rows
+from reports.layout.section import LongSection, Rows, Section, raw_section, summed_up, worst_rows
 from reports.layout.sentences import nothing
 from reports.row_formats import Text, render, rendered
 
@@ -129,7 +131,7 @@ _SECOND = 1000
 
 
 def rebalances_text(
-    tables: Mapping[str, pa.Table], output_format: OutputFormat, metadata: Mapping[str, Any]
+    tables: Mapping[str, Rows], output_format: OutputFormat, metadata: Mapping[str, Any]
 ) -> Text:
     """Return the answer as text.
 
@@ -140,39 +142,54 @@ def rebalances_text(
     """
     if output_format.is_for_programs:
         return _for_programs(tables, output_format, metadata)
-    epochs = tables["rebalances"]
-    if not epochs.num_rows:
+    counts = {name: tables[name].num_rows for name in TABLES}
+    if not counts["rebalances"]:
         return nothing("No generation or group epoch in that time.", metadata)
     shown = {name: worst_rows(tables[name], _WORST[name], output_format) for name in TABLES}
     causes = _causes_of(shown["rebalances"], tables)
     shown["rebalances"] = with_causes(shown["rebalances"], causes)
-    sections = _for_people(shown, output_format)
+    sections = _for_people(shown, counts, output_format)
     names = {each.name for each in sections}
-    counts = {
-        called: (shown[name].num_rows, tables[name].num_rows)
+    left_out = {
+        called: (shown[name].num_rows, counts[name])
         for name, called in TABLES.items()
-        if called in names
+        if called in names and output_format.top is None
     }
-    notes = [*summed_up(counts), *_notes(epochs, metadata)]
+    notes = [*summed_up(left_out), *_notes(tables["rebalances"], metadata)]
     return "\n\n".join([render(sections, output_format, metadata), "\n".join(notes)])
 
 
 def _for_programs(
-    tables: Mapping[str, pa.Table], output_format: OutputFormat, metadata: Mapping[str, Any]
+    tables: Mapping[str, Rows], output_format: OutputFormat, metadata: Mapping[str, Any]
 ) -> Text:
-    epochs = tables["rebalances"]
-    also = [name for name in epochs.column_names if name not in _REBALANCE_HEADS]
     sections = [
-        *(raw_section(tables[name], TABLES[name]) for name in TABLES if name != "rebalances"),
-        Section(epochs, _REBALANCE_HEADS, also, name=TABLES["rebalances"]),
+        *(
+            LongSection(tables[name], partial(raw_section, name=TABLES[name]))
+            for name in TABLES
+            if name != "rebalances"
+        ),
+        LongSection(tables["rebalances"], _epochs_section),
     ]
     return rendered(sections, output_format, metadata)
 
 
-def _for_people(shown: Mapping[str, pa.Table], output_format: OutputFormat) -> list[Section]:
+def _epochs_section(epochs: pa.Table) -> Section:
+    """Return generations and group epochs as programs get them."""
+    also = [name for name in epochs.column_names if name not in _REBALANCE_HEADS]
+    return Section(epochs, _REBALANCE_HEADS, also, name=TABLES["rebalances"])
+
+
+def _for_people(
+    shown: Mapping[str, pa.Table], counts: Mapping[str, int], output_format: OutputFormat
+) -> list[Section]:
     """Return the tables with rows; what led to an epoch stands in its line.
 
     The details of causes are shown where people ask for them.
+
+    Args:
+        shown: The rows.
+        counts: How many rows the tables have.
+        output_format: Who asks for a number of rows is told how many there are.
     """
     heads = {
         "rebalance_storms": _STORM_HEADS,
@@ -181,23 +198,31 @@ def _for_people(shown: Mapping[str, pa.Table], output_format: OutputFormat) -> l
         "stalled_members": _STANDING_HEADS,
         "rebalance_causes": _CAUSE_HEADS,
     }
+    is_counted = output_format.top is not None
     return [
-        section(shown[name], each, TABLES[name])
+        replace(
+            section(shown[name], each, TABLES[name]),
+            more=counts[name] - shown[name].num_rows if is_counted else 0,
+        )
         for name, each in heads.items()
         if shown[name].num_rows and (output_format.table or name != "rebalance_causes")
     ]
 
 
-def _causes_of(epochs: pa.Table, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Return what led to some epochs."""
-    causes = tables["rebalance_causes"]
-    if epochs.num_rows == tables["rebalances"].num_rows:
-        return causes
-    return causes.filter(pc.is_in(causes["group_id"], pc.unique(epochs["group_id"])))
+def _causes_of(epochs: pa.Table, tables: Mapping[str, Rows]) -> pa.Table:
+    """Return what led to some epochs, and maybe to others of their groups."""
+    causes, groups = tables["rebalance_causes"], pc.unique(epochs["group_id"])
+    return pa.concat_tables(
+        each.filter(pc.is_in(each["group_id"], groups)) for each in causes.pieces()
+    )
 
 
-def _notes(epochs: pa.Table, metadata: Mapping[str, Any]) -> list[str]:
-    changes = set(epochs["coordinator_change"].to_pylist())
+def _notes(epochs: Rows, metadata: Mapping[str, Any]) -> list[str]:
+    changes = {
+        word
+        for piece in epochs.pieces(["coordinator_change"])
+        for word in pc.unique(piece["coordinator_change"]).to_pylist()
+    }
     storm = metadata["storm"]
     return [
         f"storm: {storm['epochs']} epochs within {storm['minutes']:g} minutes",

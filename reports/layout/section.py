@@ -186,15 +186,45 @@ def raw_section(rows: pa.Table, name: str) -> Section:
     return Section(rows, heads, name=name, key=name)
 
 
-def worst_rows(rows: pa.Table, order: _Order, wanted: str, most: int = MOST) -> pa.Table:
+def worst_rows(rows: Rows, order: _Order, wanted: str, most: int | None = None) -> pa.Table:
     """Return the worst rows of a table that is too long, for people; else all of them.
 
     Who says how many rows, in which order, or which of them, gets that.
     """
-    if rows.num_rows <= most or not _is_up_to_us(wanted):
-        return rows
-    # Only what is shown is gathered.
-    return rows.take(pc.sort_indices(rows, list(order)).slice(0, SHOWN))
+    if not is_summed_up(rows, wanted, most):
+        return _asked_rows(rows, wanted)
+    return worst_of_all(rows, order)
+
+
+def is_summed_up(rows: Rows, output_format: str, most: int | None = None) -> bool:
+    """Return whether people are shown the worst rows of a table instead of all."""
+    return rows.num_rows > (MOST if most is None else most) and _is_up_to_us(output_format)
+
+
+def worst_of_all(
+    rows: Rows, order: _Order, with_order: Callable[[pa.Table], pa.Table] = lambda rows: rows
+) -> pa.Table:
+    """Return the worst rows of a table that may be too large to be held; of equal ones the first.
+
+    Args:
+        rows: The table.
+        order: By which columns they are the worst.
+        with_order: Adds these to rows that have them not.
+    """
+    held = with_order(rows.first(0))
+    for each in rows.pieces():
+        found = pa.concat_tables([held, with_order(each)])
+        # Only what is shown is gathered.
+        held = found.take(pc.sort_indices(found, list(order)).slice(0, SHOWN))
+    return held
+
+
+def _asked_rows(rows: Rows, output_format: str) -> pa.Table:
+    """Return rows in the order of their table: so many as are asked for, or all to pick from."""
+    if isinstance(output_format, OutputFormat) and output_format.top is not None:
+        is_picked = output_format.sort is not None or output_format.only_problems
+        return rows.whole() if is_picked else rows.first(output_format.top)
+    return rows.whole()
 
 
 def summed_up(counts: Mapping[str, tuple[int, int]]) -> list[str]:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartRunner
-from analytics.questions.balance import held_in_epochs
+from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
-from analytics.questions.expiration import expiry_tables
+from analytics.questions.expiration import expiry_tables, group_tables
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
@@ -51,7 +51,10 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
 @pytest.mark.parametrize(
     ("question", "settings", "module"),
     [
-        (EXPIRATION, ExpirationSettings((1, 10080), with_requests=False), expiry_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080)), expiry_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiry_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080)), group_tables),
+        (BALANCE, BalanceSettings(), balance_tables),
         (BALANCE, BalanceSettings(history=True), held_in_epochs),
         (REBALANCES, RebalanceSettings(), rebalance_tables),
         *(
@@ -61,7 +64,8 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
         (LAG, LagSettings(by="group", min_lag=1), lag_question),
     ],
     ids=[
-        *("expiration", "balance", "rebalances"),
+        *("expiration", "the worst of expiration", "requests of expiration"),
+        *("balance", "balance through history", "rebalances"),
         *("lag", "lag by group", "lag by topic", "lag by member", "lag of who is behind"),
     ],
 )

@@ -14,9 +14,15 @@ import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.questions.balance import balance_tables, held_in_epochs
+from analytics.questions.balance.question import BALANCE, BalanceSettings
+from analytics.questions.expiration import expiry_tables
+from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
+from analytics.questions.rebalances import rebalance_tables
+from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.spark_tasks import run_tasks
 from analytics.tables.parted_table import PartedTable
@@ -29,8 +35,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    needs = [*LAG.needs]
-    with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=needs) as found:
+    needs = {name for question in (LAG, REBALANCES, BALANCE, EXPIRATION) for name in question.needs}
+    with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
 
 
@@ -46,13 +52,21 @@ def rows_of(
 
 
 @pytest.mark.parametrize(
-    ("question", "settings", "module"),
+    ("question", "settings", "limit"),
     [
-        (LAG, LagSettings(), lag_question),
-        (LAG, LagSettings("group", min_lag=1), lag_question),
-        (LAG, LagSettings("topic"), lag_question),
+        (LAG, LagSettings(), (lag_question, 150)),
+        (LAG, LagSettings("group", min_lag=1), (lag_question, 150)),
+        (LAG, LagSettings("topic"), (lag_question, 150)),
+        (REBALANCES, RebalanceSettings(), (rebalance_tables, 150)),
+        (BALANCE, BalanceSettings(), (balance_tables, 150)),
+        (BALANCE, BalanceSettings(history=True), (held_in_epochs, 40)),
+        (EXPIRATION, ExpirationSettings((1, 10080)), (expiry_tables, 150)),
+        (EXPIRATION, ExpirationSettings(most=5), (expiry_tables, 150)),
     ],
-    ids=["lag", "lag by group", "lag by topic"],
+    ids=[
+        *("lag", "lag by group", "lag by topic", "rebalances", "balance"),
+        *("balance through history", "expiration", "the worst of expiration"),
+    ],
 )
 def test_tasks_answer_as_this_process_does(
     spark: SparkSession,
@@ -60,11 +74,12 @@ def test_tasks_answer_as_this_process_does(
     monkeypatch: pytest.MonkeyPatch,
     question: Question[Any, Any],
     settings: object,
-    module: object,
+    limit: tuple[object, int],
     tmp_path: Path,
 ) -> None:
     whole = rows_of(question, settings, state)
-    monkeypatch.setattr(module, "AT_ONCE", 400)
+    module, at_once = limit
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
     counts: list[int] = []
 
     def on_spark(count: int, run: Callable[[int], Any]) -> Sequence[Any]:

@@ -14,8 +14,8 @@ from analytics.questions.expiration.offset_log import GroupRecords, OffsetLog, o
 from analytics.questions.expiration.offset_removals import (
     Cluster,
     offset_removals,
-    removed_here,
     removed_of,
+    removing,
     together,
 )
 from analytics.replay.groups.group_records import KINDS
@@ -129,9 +129,9 @@ def removals_in(
     every = [logs] if isinstance(logs, OffsetLog) else list(logs)
     first = every[0]
     starts = STARTS.to_frame() if around.starts is None else around.starts
-    gone = [removed_here(each.records, removed_of(each), starts) for each in every]
+    rows = pl.concat(removed_of(each) for each in every)
     found = offset_removals(
-        together(gone, starts),
+        together([removing(each.records, starts) for each in every], rows, starts),
         Cluster(around.topics, around.metadata, around.present, around.coverage),
         retention,
         as_of_ms,

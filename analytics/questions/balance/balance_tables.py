@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
+from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.workspace_parts import are_some_topics
 from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
@@ -19,28 +20,25 @@ from analytics.questions.balance.cases.partition_counts import (
 )
 from analytics.questions.balance.cases.subscriptions import resolved_expressions, subtopologies
 from analytics.questions.balance.cases.topic_sizes import TOLD_BY, topic_sizes
-from analytics.questions.balance.evaluated import JudgedCases, judged, tables_of
+from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
 from analytics.questions.balance.tables import Topics, cases_ever, cases_now
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.losses_at import leading
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.replayed.records_at import CountedRecords
-from analytics.replayed.whole_groups import (
-    GroupPart,
-    frame_of,
-    group_buckets,
-    group_parts,
-    stored_rows,
-)
+from analytics.replayed.whole_groups import frame_of, group_parts, group_reads, stored_rows
+from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.questions.balance.held_in_epochs import HeldInEpochs
+    from analytics.questions.balance.held_in_epochs import Following, HeldInEpochs
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.evaluation_rules import BalanceRules
 
-_THREADS: Final = 2
-"""Much of a part is work of one core."""
+AT_ONCE: Final = 1_000_000
+"""So many rows of whole groups are looked at together, about."""
+_ORDERS: Final = {BALANCE: BY_GROUP, ALTERNATIVES: BY_GROUP}
 
 _EPOCHS: Final = (
     *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
@@ -69,6 +67,7 @@ _NOW: Final = {
     "group_epochs": _EPOCHS,
 }
 _EVER: Final = {"share_partitions": _SHARES, "group_epochs": _EPOCHS}
+_OF_GROUPS: Final = (*_EVER, "commits")
 _COMMITTED: Final = ("committed_offsets", "pending_offsets")
 HISTORY: Final = "offset_history"
 _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
@@ -77,9 +76,34 @@ _COUNTED: Final = ("consumer_group_partition_metadata", "share_group_partition_m
 NEEDS: Final = (*_NOW, *_COMMITTED, "topics")
 
 
+@dataclass(frozen=True)
+class Judging:
+    """What cases are judged by that is the same for all groups.
+
+    Attributes:
+        topics: The state table.
+        of_topics: What is known of them.
+        compacted_until: By partition of the offsets topic the offset before which compaction took
+            records.
+        rules: Bands.
+        gaps: Groups of which the dump lacks records that may matter, with why.
+    """
+
+    topics: pl.DataFrame
+    of_topics: Topics
+    compacted_until: Mapping[int, int]
+    rules: BalanceRules
+    gaps: Mapping[str, str]
+
+    def tables_of(self, cases: pl.DataFrame) -> PartAnswer:
+        """Return both tables of the cases of some whole groups."""
+        made = tables_of([judged(cases, self.rules, self.gaps)])
+        return PartAnswer({name: by_group(polars_rows(rows)) for name, rows in made.items()})
+
+
 def tables_now(
     state: ReplayedWorkspace, rules: BalanceRules, gaps: Mapping[str, str]
-) -> dict[str, pa.Table]:
+) -> Mapping[str, PartedTable]:
     """Return both tables of the groups at the instant.
 
     Args:
@@ -87,19 +111,34 @@ def tables_now(
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
-    records = CountedRecords(state)
-    topics, of_topics = _topics(state), _topics_of(state, records)
-    compacted = _compacted_until(state)
-    cases = (
-        cases_now({**bucket, "topics": topics}, of_topics, compacted)
-        for bucket in _buckets(state, _NOW)
-    )
-    return tables_of([judged(each, rules, gaps) for each in cases])
+    judging = _judging(state, CountedRecords(state), rules, gaps)
+    tables, needed = state.tables, _NOW
+    # What commits advanced takes longer to find out than all else: it is told where it is there.
+    # Where offsets of some topics only are looked at, there are none: a member's share of the work
+    # is of all that it reads.
+    if tables.has(HISTORY) and not are_some_topics(state.manifest, tables.selection):
+        needed = {**_NOW, HISTORY: _COMMITS}
+    work = partial(now_of_part, judging)
+    return state.runner.run(work, group_reads(tables, needed, AT_ONCE), _ORDERS).tables
+
+
+def now_of_part(judging: Judging, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return both tables of some whole groups at the instant.
+
+    Args:
+        judging: By what.
+        rows: `_NOW` of theirs, and where commits are looked at `_COMMITS` of `HISTORY`.
+    """
+    commits = frame_of(table_of(HISTORY, []).select(_COMMITS))
+    if HISTORY in rows:
+        commits = rows[HISTORY].filter(pl.col("advance") > 0)
+    known = {**rows, "topics": judging.topics, "commits": commits}
+    return judging.tables_of(cases_now(known, judging.of_topics, judging.compacted_until))
 
 
 def tables_ever(
     state: ReplayedWorkspace, held: HeldInEpochs, rules: BalanceRules, gaps: Mapping[str, str]
-) -> dict[str, pa.Table]:
+) -> Mapping[str, PartedTable]:
     """Return both tables of the groups in every epoch.
 
     Args:
@@ -109,48 +148,45 @@ def tables_ever(
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
     records, tables = CountedRecords(state), state.tables
-    topics, of_topics = _topics(state), _topics_of(state, records)
-    sizes = topic_sizes(_metadata(records), of_topics.counts)
-    compacted = _compacted_until(state)
-
-    def judged_part(part: GroupPart) -> JudgedCases:
-        found = part()
-        some = held.of(found)
-        there = some.select("group_id").unique()
-        mine = {name: found[name].join(there, on="group_id", how="semi") for name in stored}
-        cases = cases_ever({**mine, "topics": topics, "held": some}, of_topics, sizes, compacted)
-        return judged(cases, rules, gaps)
-
+    judging = _judging(state, records, rules, gaps)
+    sizes = topic_sizes(_metadata(records), judging.of_topics.counts)
     stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
     wanted = pc.field("advance") > 0
     if are_some_topics(state.manifest, tables.selection):
         wanted = pc.scalar(value=False)
     stored["commits"] = stored_rows(tables, HISTORY, _COMMITS, wanted)
-    with (
-        group_parts({**held.rows(), **stored}, held.parts) as parts,
-        ThreadPoolExecutor(_THREADS) as threads,
-    ):
-        found = list(threads.map(judged_part, parts))
-    return tables_of(found)
+    work = partial(ever_of_part, judging, held.following, sizes)
+    runner = state.runner
+    with group_parts({**held.rows(), **stored}, held.parts, runner.folder) as parts:
+        return runner.run(work, parts, _ORDERS).tables
 
 
-def _buckets(
-    state: ReplayedWorkspace, needed: Mapping[str, tuple[str, ...]]
-) -> Iterator[dict[str, pl.DataFrame]]:
-    """Yield tables of whole groups, with the commits that advanced anything as `commits`.
+def ever_of_part(
+    judging: Judging, following: Following, sizes: pl.DataFrame, rows: Mapping[str, pl.DataFrame]
+) -> PartAnswer:
+    """Return both tables of some whole groups in every epoch.
 
-    Where offsets of some topics only are looked at, there are none: a member's share of the work is
-    of all that it reads.
+    Args:
+        judging: By what.
+        following: Finds out what members held.
+        sizes: Of `topic_sizes`.
+        rows: Records of theirs as `following` takes them, `_EVER`, and commits as `commits`.
     """
-    tables = state.tables
-    # What commits advanced takes longer to find out than all else: it is told where it is there.
-    if not tables.has(HISTORY) or are_some_topics(state.manifest, tables.selection):
-        nothing = table_of(HISTORY, []).select(_COMMITS)
-        for bucket in group_buckets(tables, needed):
-            yield {**bucket, "commits": frame_of(nothing)}
-        return
-    for bucket in group_buckets(tables, {**needed, HISTORY: _COMMITS}):
-        yield {**bucket, "commits": bucket[HISTORY].filter(pl.col("advance") > 0)}
+    some = following.held_of(rows)
+    there = some.select("group_id").unique()
+    mine = {name: rows[name].join(there, on="group_id", how="semi") for name in _OF_GROUPS}
+    known = {**mine, "topics": judging.topics, "held": some}
+    return judging.tables_of(cases_ever(known, judging.of_topics, sizes, judging.compacted_until))
+
+
+def _judging(
+    state: ReplayedWorkspace,
+    records: CountedRecords,
+    rules: BalanceRules,
+    gaps: Mapping[str, str],
+) -> Judging:
+    of_topics = _topics_of(state, records)
+    return Judging(_topics(state), of_topics, _compacted_until(state), rules, gaps)
 
 
 def _compacted_until(state: ReplayedWorkspace) -> dict[int, int]:

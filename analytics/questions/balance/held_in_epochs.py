@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -26,6 +27,7 @@ from schemas import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from analytics.replay.log.rules import ReplayRules
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 AT_ONCE: Final = 30_000
@@ -35,8 +37,30 @@ _COMMITS: Final = "offset_commit"
 _OF_COMMITS: Final = ("topic", "partition", "offset", "timestamp", "is_tombstone", "key")
 
 
+@dataclass(frozen=True)
+class Following:
+    """Follows what members of some groups were given.
+
+    Attributes:
+        names: Of `topic_names`.
+        rules: How the release replays.
+    """
+
+    names: pl.DataFrame
+    rules: ReplayRules
+
+    def held_of(self, decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """Return what `cases_of_history` takes as `held`, of groups with these records."""
+        rows = group_records_in_time(coordinator_log(decoded), decoded)
+        return numbered(held_items(group_steps(rows, self.rules), self.names))
+
+
 class HeldInEpochs:
-    """What members held, of some whole groups after the others."""
+    """What members held, of some whole groups after the others.
+
+    Attributes:
+        following: How it is found out.
+    """
 
     def __init__(self, state: ReplayedWorkspace) -> None:
         instant, self._reader = (
@@ -46,8 +70,8 @@ class HeldInEpochs:
         starts = log_starts(state.manifest) if instant.is_end else {}
         self._cut = cut_of(self._reader, instant, starts)
         topics = StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"])
-        self._names = topic_names(named_topics(frame_of(topics)))
-        self._rules = replay_rules(state.release)
+        names = topic_names(named_topics(frame_of(topics)))
+        self.following = Following(names, replay_rules(state.release))
 
     @property
     def parts(self) -> int:
@@ -67,11 +91,6 @@ class HeldInEpochs:
         taking = self._taking()
         told = self._commits(taking) if len(taking) else iter([self._reader.empty(_COMMITS)])
         return {**found, _COMMITS: GroupRows(told, key.field("group"))}
-
-    def of(self, decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """Return what `cases_of_history` takes as `held`, of groups with these records."""
-        rows = group_records_in_time(coordinator_log(decoded), decoded)
-        return numbered(held_items(group_steps(rows, self._rules), self._names))
 
     def _records(self, name: str) -> Iterator[pl.DataFrame]:
         yield self._reader.empty(name)

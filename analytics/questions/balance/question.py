@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,16 +16,21 @@ from analytics.gaps.group_selection import select_groups
 from analytics.gaps.internal_topics import partitions_set
 from analytics.questions.answer import Answer
 from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
+from analytics.questions.balance.evaluated import ALTERNATIVES
+from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
 from analytics.questions.balance.placement import Placement, placement
 from analytics.questions.question import Question
 from analytics.replayed.whole_groups import frame_of
+from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import RebalanceRules, balance_rules, rebalance_rules
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+_CANNOT_TELL: Final = "cannot_tell"
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,10 @@ def balance(state: ReplayedWorkspace, settings: BalanceSettings) -> Answer:
         tables = tables_ever(state, HeldInEpochs(state), rules, gaps)
     else:
         tables = tables_now(state, rules, gaps)
-    doubts = (
-        each for each in _doubts(tables["assignment_balance"]) if each not in groups.cannot_tell
-    )
+    doubts = (each for each in _doubts(tables[BALANCE_ROWS]) if each not in groups.cannot_tell)
     places = group_placement(state, rebalance_rules(thresholds("rebalances")))
     return Answer(
-        tables,
+        PartedTables(tables),
         groups,
         tuple(doubts),
         warnings=tuple(_misplaced(places)),
@@ -84,11 +88,13 @@ def _gaps(state: ReplayedWorkspace, groups: pa.Table, *, through_history: bool) 
     return found
 
 
-def _doubts(balance: pa.Table) -> list[str]:
+def _doubts(balance: PartedTable) -> list[str]:
     """Return what cannot be told of groups, each once."""
-    rows = balance.filter(pc.equal(balance["verdict"], "cannot_tell"))
+    untold = balance.where(pl.col("verdict") == _CANNOT_TELL)
     sentences = {
-        f"{row['group_id']}: {row['cause'] or row['verdict']}": None for row in rows.to_pylist()
+        f"{row['group_id']}: {row['cause'] or _CANNOT_TELL}": None
+        for rows in untold.pieces(["group_id", "cause"])
+        for row in rows.to_pylist()
     }
     return list(sentences)
 
@@ -125,7 +131,7 @@ def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placemen
 BALANCE: Final = Question(
     name="balance",
     needs=NEEDS,
-    tables=("assignment_balance", "assignment_alternatives"),
+    tables=(BALANCE_ROWS, ALTERNATIVES),
     settings=BalanceSettings,
     answer=balance,
     needs_besides=lambda settings: (HISTORY,) if settings.history else (),

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of_frame
 from analytics.questions.expiration.observed_history import instants_of
 from analytics.questions.expiration.offset_log import GroupRecords
 from analytics.questions.expiration.offset_removals import Cluster
 from analytics.questions.expiration.tables import (
-    FATES,
-    NOTES,
+    COMMITTED,
+    STATE,
     ExpirationQuestion,
+    ExpirationTables,
     GroupLot,
     ReplayedFacts,
     expiration_tables,
@@ -54,15 +54,16 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from analytics.engine.part_runs import ReadPart
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 AT_ONCE: Final = 500_000
 """So many records are held together, or those of one group where it has more."""
 
-_COMMITTED: Final = "committed_offsets"
 _OF_COMMITTED: Final = (
     *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
 )
+_OF_STATE: Final = ("group_id", "group_type", "complete", "missing")
 _UNREAD: Final = ("committed_leader_epoch", "batch_offset")
 """Of commits: nothing about expiry rests on them."""
 _OF_COMMITS: Final = {name: field for name, field in COMMIT_FIELDS.items() if name not in _UNREAD}
@@ -81,8 +82,8 @@ _OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
 
 def expiry_tables(
     state: ReplayedWorkspace, question: ExpirationQuestion, most: int | None = None
-) -> dict[str, pa.Table]:
-    """Return what `expiration_tables` makes, as tables of Arrow.
+) -> ExpirationTables:
+    """Return what `expiration_tables` makes.
 
     Args:
         state: A replayed workspace.
@@ -93,26 +94,22 @@ def expiry_tables(
         WorkspaceError: A table cannot be read.
     """
     records = _Records(state, question.cut_partitions)
-    tables = state.tables
-    topics = _frame(tables.read("topics"))
+    topics = _frame(state.tables.read("topics"))
     coverage = coverage_of(
         state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
     )
     metadata = metadata_log(records.of_metadata())
     known = ReplayedFacts(
-        _frame(tables.read("groups", ["group_id", "group_type", "complete", "missing"])),
         Cluster(topics, metadata.begins, coverage.data_topics, coverage),
         coordinator_starts(metadata, topics),
         replay_rules(state.release),
         records.instants(question.as_of_ms),
     )
+    are_apart = not records.are_timeless
     with records.lots() as lots:
-        made = expiration_tables(question, known, lots, most)
-    beside = {
-        name: made.pop(name).to_arrow(compat_level=pl.CompatLevel.oldest())
-        for name in (FATES, NOTES)
-    }
-    return {**{name: table_of_frame(name, rows) for name, rows in made.items()}, **beside}
+        return expiration_tables(
+            question, known, lots, state.runner, most=most, are_apart=are_apart
+        )
 
 
 class _Records:
@@ -125,17 +122,22 @@ class _Records:
         self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
         self._is_cut = bool(self._log_starts) or not self.instant.is_end
 
+    @cached_property
+    def are_timeless(self) -> bool:
+        """Whether commits lack their time: what bounds it are records of any group around them."""
+        return self._source.count((COMMITS,), pc.field("timestamp").is_null()) > 0
+
     @contextmanager
-    def lots(self) -> Iterator[Iterable[Callable[[], GroupLot]]]:
+    def lots(self) -> Iterator[Sequence[ReadPart]]:
         """Give the records of all groups, some groups at a time; at least one lot."""
-        if self._source.count((COMMITS,), pc.field("timestamp").is_null()):
-            # What bounds the time of records without one are those of any group around them.
+        if self.are_timeless:
             counts = self._source.counts((COMMITS, *KINDS))
             yield [partial(self._lot_of, numbers) for numbers in packed(counts, AT_ONCE)]
             return
         markers = self._markers({})
         parts = parts_for(self._source.count((COMMITS, *KINDS)), AT_ONCE)
-        with group_parts(self._of_groups(self._source, {}), parts) as found:
+        beside = self._state.runner.folder
+        with group_parts(self._of_groups(self._source, {}), parts, beside) as found:
             yield [partial(_lot, part, markers) for part in found]
 
     def instants(self, as_of_ms: int) -> dict[int, int]:
@@ -156,7 +158,7 @@ class _Records:
             found[name] = self._rows(self._source, name, named, {}, CLUSTER_METADATA)
         return found
 
-    def _lot_of(self, partitions: Sequence[int]) -> GroupLot:
+    def _lot_of(self, partitions: Sequence[int]) -> dict[str, pl.DataFrame]:
         """Return the records of whole partitions."""
         source = CutRecords(self._state, partitions)
         ends: Ends = {}
@@ -179,8 +181,9 @@ class _Records:
             pieces = self._pieces(source, name, _fields(name), ends)
             light = map(_light_groups, pieces) if name == GROUPS else pieces
             found[name] = GroupRows(light, key.field(kind.group_field))
-        committed = stored_rows(self._state.tables, _COMMITTED, _OF_COMMITTED)
-        return {**found, _COMMITTED: committed._replace(left_out=("group_id",))}
+        committed = stored_rows(self._state.tables, "committed_offsets", _OF_COMMITTED)
+        found[COMMITTED] = committed._replace(left_out=("group_id",))
+        return {**found, STATE: stored_rows(self._state.tables, "groups", _OF_STATE)}
 
     def _markers(self, ends: Ends) -> pl.DataFrame:
         return self._rows(self._source, "control_markers", MARKER_FIELDS, ends).cast(MARKERS)
@@ -211,12 +214,13 @@ class _Records:
         return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
 
 
-def _lot(give: GroupPart, markers: pl.DataFrame) -> GroupLot:
+def _lot(give: GroupPart, markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the rows of a `GroupLot`."""
     found = give()
     unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
     commits = found[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
     records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})
-    return GroupLot(records, found[_COMMITTED])
+    return GroupLot(records, found[COMMITTED], found[STATE]).rows
 
 
 def _light_commits(rows: pl.DataFrame) -> pl.DataFrame:

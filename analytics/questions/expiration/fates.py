@@ -14,7 +14,8 @@ from schemas import table
 from schemas.expiration_rules import OFFSET_STATUSES
 
 _KEY: Final = table("offset_expiration").key
-_FATE: Final = ["group_id", "rule", "status"]
+FATE: Final = ["group_id", "rule", "status"]
+"""What a row of fates is of, and the order in which they come."""
 _RANK: Final = "rank"
 
 
@@ -23,19 +24,24 @@ def fates(expiration: pl.DataFrame) -> pl.DataFrame:
 
     Groups come in any order.
     """
-    return expiration.group_by(_FATE).agg(
+    return expiration.group_by(FATE).agg(
         pl.len().cast(pl.Int64).alias("offsets"), pl.col("expires_at").min()
     )
 
 
 def all_fates(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return `fates` of all groups, in order: a group may lie in two partitions of the topic."""
-    found = pl.concat(parts).sort(_FATE)
-    is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in _FATE)
+    found = pl.concat(parts).sort(FATE)
+    is_same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in FATE)
     if not found.select(is_same.slice(1).any()).item():
         return found
-    summed = found.group_by(_FATE).agg(pl.col("offsets").sum(), pl.col("expires_at").min())
-    return summed.sort(_FATE)
+    summed = found.group_by(FATE).agg(pl.col("offsets").sum(), pl.col("expires_at").min())
+    return summed.sort(FATE)
+
+
+def in_fate_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows of fates."""
+    return rows.sort(FATE, maintain_order=True)
 
 
 def notes(expiration: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ group's own beginning bound it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -98,11 +98,12 @@ class ObservedHistory:
             .with_columns(self._is_set_back.alias("is_set_back"))
         )
 
-    def periods(self, times: pl.DataFrame) -> pl.DataFrame:
+    def periods(self, times: pl.DataFrame, since: pl.DataFrame) -> pl.DataFrame:
         """Return the time observed of each group that ever committed.
 
         Args:
-            times: Of `group_times`, of all groups of the partitions that it has rows of.
+            times: Of `group_times`.
+            since: Of `shown_since`, of all groups of the partitions that `times` has rows of.
 
         Returns:
             `GROUP_KEY`, `observed_from_ms` and `observed_to_ms` (bigint), and `bound` (what bounds
@@ -110,15 +111,15 @@ class ObservedHistory:
             commit behind what was compacted may have had others before, and their tombstones.
             `unmeasured`: why times do not tell how long offsets were idle; null where they do.
         """
-        began = pl.col("shown_ms").min().over("coordinator_partition")
-        since = pl.when(self._whole_from > 0).then(pl.coalesce(began, self.now_ms))
+        began = pl.when(self._whole_from > 0).then(pl.coalesce("began_ms", self.now_ms))
         lacks = (
             pl.when(self._whole >= self._compacted_until)
             .then(pl.lit(LOST))
             .otherwise(pl.lit(COMPACTED))
         )
         observed_from = pl.max_horizontal("first_ms", "since_ms")
-        return times.with_columns(since.alias("since_ms")).select(
+        told = times.join(since, on="coordinator_partition", how="left", maintain_order="left")
+        return told.with_columns(began.alias("since_ms")).select(
             *GROUP_KEY,
             pl.min_horizontal(observed_from, self.now_ms).alias("observed_from_ms"),
             self.now_ms.alias("observed_to_ms"),
@@ -129,6 +130,20 @@ class ObservedHistory:
     @property
     def _whole_from(self) -> pl.Expr:
         return pl.max_horizontal(self._compacted_until, self._whole)
+
+
+def shown_since(times: pl.DataFrame) -> pl.DataFrame:
+    """Return `coordinator_partition` and `began_ms`, when a group committed first in what is whole.
+
+    Args:
+        times: Of `ObservedHistory.group_times`.
+    """
+    return times.group_by("coordinator_partition").agg(pl.col("shown_ms").min().alias("began_ms"))
+
+
+def shown_since_in_all(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the same of all groups, of what it is of some."""
+    return pl.concat(parts).group_by("coordinator_partition").agg(pl.col("began_ms").min())
 
 
 def instants_of(times: pl.DataFrame, as_of_ms: int) -> dict[int, int]:

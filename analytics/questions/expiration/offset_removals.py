@@ -1,6 +1,6 @@
 """The audit of the past: every offset tombstone, its cause and a verdict: `offset_removals`.
 
-What was removed is gathered of some groups after the others (`removed_here`), as its rows are few
+What was removed is gathered of some groups after the others (`removed_of`), as its rows are few
 beside commits; it is judged together, because one cleanup takes offsets of all partitions.
 """
 
@@ -63,15 +63,28 @@ OFFSET_DELETE_SINCE: Final = ("2.4-3.1", "3.2-3.9", "current")
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed of some groups.
+    """What was removed of all groups.
 
     Attributes:
         rows: Of `removed_offsets`, with what `with_transactions` adds.
-        begun: Of `first_times`; of all groups, of `first_records`.
+        begun: Of `first_records`.
         modern_ms: Of `modern_since`.
     """
 
     rows: pl.DataFrame
+    begun: pl.DataFrame
+    modern_ms: int | None
+
+
+@dataclass(frozen=True)
+class Removing:
+    """What else is known of removals from some groups.
+
+    Attributes:
+        begun: Of `first_times`.
+        modern_ms: Of `modern_since`.
+    """
+
     begun: pl.DataFrame
     modern_ms: int | None
 
@@ -101,21 +114,25 @@ def removed_of(log: OffsetLog) -> pl.DataFrame:
     return with_transactions(rows, log.pending).drop(GROUP, TOPIC, PLACE)
 
 
-def removed_here(records: GroupRecords, rows: pl.DataFrame, starts: pl.DataFrame) -> Removed:
-    """Gather what was removed of some groups.
+def removing(records: GroupRecords, starts: pl.DataFrame) -> Removing:
+    """Gather what else is looked at where something was removed of some groups.
 
     Args:
         records: Of these groups, up to the instant.
-        rows: Of `removed_of`.
         starts: `STARTS`; no rows where there is no metadata log.
     """
-    return Removed(rows, first_times(records, starts), modern_since(records))
+    return Removing(first_times(records, starts), modern_since(records))
 
 
-def together(parts: Sequence[Removed], starts: pl.DataFrame) -> Removed:
-    """Return what was removed of all groups."""
+def together(parts: Sequence[Removing], rows: pl.DataFrame, starts: pl.DataFrame) -> Removed:
+    """Return what was removed of all groups.
+
+    Args:
+        parts: Of some groups each.
+        rows: Of `removed_of`, of all groups.
+        starts: `STARTS`; no rows where there is no metadata log.
+    """
     modern = [each.modern_ms for each in parts if each.modern_ms is not None]
-    rows = pl.concat([each.rows for each in parts])
     times = pl.concat([each.begun for each in parts])
     return Removed(rows, first_records(times, rows, starts), min(modern, default=None))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
 import pyarrow.compute as pc
 
 from analytics.gaps.group_selection import select_groups
@@ -23,8 +25,10 @@ from analytics.questions.expiration.retention_settings import (
 from analytics.questions.expiration.tables import FATES, NOTES, ExpirationQuestion, LogEnds
 from analytics.questions.question import Question
 from analytics.replay.dump.times import milliseconds
+from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import end_offsets_at
+from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import audit_rules, group_endings
 
@@ -83,15 +87,16 @@ def expiration(state: ReplayedWorkspace, settings: ExpirationSettings) -> Answer
     """
     rules = _chosen_rules(state, settings)
     question = _question(state, rules, end_offsets_at(state, settings.end_offsets))
-    tables = expiry_tables(state, question, settings.most)
-    figures = {name: tables.pop(name) for name in (FATES, NOTES)}
-    removals = tables["offset_removals"]
+    made = expiry_tables(state, question, settings.most)
+    tables, notes = dict(made.tables), arrow_rows(made.notes)
+    figures = {FATES: tables.pop(FATES), NOTES: notes}
+    removals = tables["offset_removals"].whole()
     tables |= group_tables(state, removals, question, with_requests=settings.with_requests)
     retention = rules.retention
     return Answer(
-        tables,
+        PartedTables(tables),
         select_groups(state),
-        tuple(_doubts(tables, figures[NOTES])),
+        tuple(_doubts(tables, notes)),
         warnings=tuple(retention.findings),
         statements=(rules.era.explanation, *retention.explanations),
         summary={
@@ -159,7 +164,7 @@ def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> E
     )
 
 
-def _doubts(tables: Mapping[str, pa.Table], notes: pa.Table) -> list[str]:
+def _doubts(tables: Mapping[str, PartedTable], notes: pa.Table) -> list[str]:
     """Return what cannot be told, each reason once with how often."""
     removals, what_if = (_reasons(tables[n]) for n in ("offset_removals", "retention_what_if"))
     doubts = notes.filter(pc.starts_with(notes["note"], CANNOT_TELL))
@@ -174,10 +179,12 @@ def _doubts(tables: Mapping[str, pa.Table], notes: pa.Table) -> list[str]:
     ]
 
 
-def _reasons(rows: pa.Table) -> Iterable[tuple[str, int]]:
-    rows = rows.filter(pc.equal(rows["verdict"], "cannot_tell"))
-    counts = pc.value_counts(rows["reason"].combine_chunks()).to_pylist()
-    return sorted((each["values"] or "not known", each["counts"]) for each in counts)
+def _reasons(rows: PartedTable) -> Iterable[tuple[str, int]]:
+    counts: Counter[str | None] = Counter()
+    for piece in rows.where(pl.col("verdict") == "cannot_tell").pieces(["reason"]):
+        for each in pc.value_counts(piece["reason"].combine_chunks()).to_pylist():
+            counts[each["values"]] += each["counts"]
+    return sorted((why or "not known", count) for why, count in counts.items())
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,26 +6,39 @@ groups that lost offsets what that takes is kept until then, of all others it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 from polars import selectors
 
-from analytics.contracts import in_contract_order
-from analytics.questions.expiration.fates import all_fates, all_notes, fates, notes, worst_of
-from analytics.questions.expiration.observed_history import ObservedHistory
+from analytics.contracts import in_contract_order, table_of_frame
+from analytics.engine.part_runs import PartAnswer, PartRunner, ReadPart
+from analytics.engine.staged_values import get_value, put_value
+from analytics.questions.expiration.fates import (
+    FATE,
+    all_fates,
+    all_notes,
+    fates,
+    in_fate_order,
+    notes,
+    worst_of,
+)
+from analytics.questions.expiration.observed_history import (
+    ObservedHistory,
+    shown_since,
+    shown_since_in_all,
+)
 from analytics.questions.expiration.offset_expiration import BLOCKED, offset_expiration
 from analytics.questions.expiration.offset_log import GroupRecords, OffsetLog, offset_log
 from analytics.questions.expiration.offset_removals import (
     Cluster,
-    Removed,
+    Removing,
     offset_removals,
-    removed_here,
     removed_of,
+    removing,
     together,
 )
 from analytics.questions.expiration.retention import Retention
@@ -36,6 +49,8 @@ from analytics.questions.expiration.retention_what_if import (
 )
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.offsets.commit_places import GROUP
+from analytics.replay.removals.removal_causes import EXPIRATION
+from analytics.tables.parted_table import Order, PartedTable
 from schemas import table
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
@@ -43,12 +58,13 @@ if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
 
 FATES, NOTES = "fates", "notes"
-
-_THREADS: Final = 2
-"""Much of a lot is work of one core."""
+COMMITS, MARKERS, COMMITTED, STATE = "commits", "markers", "committed", "state_of_groups"
+_OF_LOTS: Final = (COMMITS, MARKERS, COMMITTED, STATE)
+_REMOVED: Final = "removed"
 
 _HOME: Final = "coordinator_partition"
 _COLUMNS: Final = [each.name for each in table("offset_expiration").columns]
+_OF_REMOVALS: Final = (_HOME, "record_offset", "cause")
 _NOTHING_REMOVED: Final = pl.DataFrame(
     schema={_HOME: pl.Int32(), "record_offset": pl.Int64(), "cause": pl.String()}
 )
@@ -109,14 +125,12 @@ class ReplayedFacts:
     """What a replay knows at the instant.
 
     Attributes:
-        groups: The state table `groups`.
         cluster: Topics, and where the logs' edges are.
         starts: Of `coordinator_starts`.
         replay: How the release replays.
         instants: Of `instants_of`: the instant of partitions that are cut at an offset.
     """
 
-    groups: pl.DataFrame
     cluster: Cluster
     starts: pl.DataFrame
     replay: ReplayRules
@@ -129,41 +143,76 @@ class GroupLot(NamedTuple):
     Attributes:
         records: Theirs.
         committed: Rows of the state table `committed_offsets`, as `offset_expiration` takes it.
+        groups: Rows of the state table `groups`, theirs at least: `group_id`, `group_type`,
+            `complete`, `missing`.
     """
 
     records: GroupRecords
     committed: pl.DataFrame
+    groups: pl.DataFrame
+
+    @classmethod
+    def of(cls, rows: Mapping[str, pl.DataFrame]) -> GroupLot:
+        """Return the lot of rows by name, as `rows` has them."""
+        decoded = {name: each for name, each in rows.items() if name not in _OF_LOTS}
+        commits, markers, committed, groups = (rows[name] for name in _OF_LOTS)
+        return cls(GroupRecords(commits, markers, decoded), committed, groups)
+
+    @property
+    def rows(self) -> dict[str, pl.DataFrame]:
+        """The rows by name."""
+        records = self.records
+        named = (records.commits, records.markers, self.committed, self.groups)
+        return {**records.decoded, **dict(zip(_OF_LOTS, named, strict=True))}
+
+
+class ExpirationTables(NamedTuple):
+    """What is answered.
+
+    Attributes:
+        tables: `offset_expiration`, `offset_removals`, `retention_what_if`, and `FATES`: of
+            `all_fates`.
+        notes: Of `all_notes`.
+    """
+
+    tables: Mapping[str, PartedTable]
+    notes: pl.DataFrame
 
 
 def expiration_tables(
     question: ExpirationQuestion,
     facts: ReplayedFacts,
-    lots: Iterable[Callable[[], GroupLot]],
+    lots: Sequence[ReadPart],
+    runner: PartRunner,
+    *,
     most: int | None = None,
-) -> dict[str, pl.DataFrame]:
-    """Return `offset_expiration`, `offset_removals` and `retention_what_if`, each in order.
+    are_apart: bool = True,
+) -> ExpirationTables:
+    """Return which offsets expire when, what was removed, and what retentions would have cost.
 
     Args:
         question: The question.
         facts: At the instant.
-        lots: Each gives some whole groups; at least one lot, possibly without rows. Where commits
-            carry no time, a lot has all groups of its partitions.
+        lots: Each gives the rows of a `GroupLot`; at least one lot, possibly without rows. Where
+            commits carry no time, a lot has all groups of its partitions.
+        runner: Where lots are evaluated.
         most: So many rows of `offset_expiration`, the worst; None is all of them.
-
-    Returns:
-        Beside the tables, of all their offsets, `FATES` (of `all_fates`) and `NOTES` (of
-        `all_notes`).
+        are_apart: No group is in two lots. Else what is told of a group is put together here.
     """
     observed = ObservedHistory(
         question.as_of_ms, facts.instants, question.complete_from, facts.cluster.coverage
     )
-    evaluate = partial(_evaluated, facts=facts, question=question, observed=observed, most=most)
-    # The records of a lot are let go before those of the next are read.
-    with ThreadPoolExecutor(_THREADS) as threads:
-        found = list(threads.map(evaluate, lots))
-    worst = worst_of(pl.concat([each.expiration for each in found]), most)
+    folder = runner.folder if len(lots) > 1 else None
+    evaluate = partial(_evaluated, facts, question, observed, most, folder)
+    first = runner.run(evaluate, lots, {_REMOVED: Order((), _as_they_are)})
+    sums: Sequence[_LotSums] = first.sums
+    # One cleanup takes offsets of all partitions: what was removed is judged in this process.
     removals = offset_removals(
-        together([each.removed for each in found], facts.starts),
+        together(
+            [each.removed for each in sums],
+            polars_rows(first.tables[_REMOVED].whole()),
+            facts.starts,
+        ),
         facts.cluster,
         question.retention,
         question.as_of_ms,
@@ -171,30 +220,27 @@ def expiration_tables(
         audit=question.audit,
     )
     removals = in_contract_order("offset_removals", removals)
-
-    def costs(of: _Evaluation) -> pl.DataFrame:
-        if of.with_removals is None:
-            return of.costs
-        late = _costs(of.with_removals, of.blocked, removals, observed, question)
-        return pl.concat([of.costs, late])
-
-    with ThreadPoolExecutor(_THREADS) as threads:
-        every = pl.concat(threads.map(costs, found))
-    what_if = retention_what_if(
-        pl.concat([each.now for each in found]),
-        every,
-        observed.periods(pl.concat([each.times for each in found])),
-        facts.groups,
-        replay=facts.replay,
-        minutes=question.minutes,
-    )
-    return {
-        "offset_expiration": in_contract_order("offset_expiration", worst),
-        "offset_removals": removals,
-        "retention_what_if": _what_if_in_order(what_if),
-        FATES: all_fates([each.fates for each in found]),
-        NOTES: all_notes([each.notes for each in found]),
+    expired = removals.filter(pl.col("cause") == EXPIRATION).select(_OF_REMOVALS)
+    since = shown_since_in_all([each.since for each in sums])
+    left = [each.left for each in sums]
+    late = partial(_late_tables, facts, question, observed, _Judged(expired, since))
+    parts = [partial(_left_of, [each]) for each in left] if are_apart else [partial(_left_of, left)]
+    second = runner.run(late, parts, {FATES: Order(FATE, in_fate_order)})
+    every = first.tables["offset_expiration"]
+    if most is not None:
+        worst = worst_of(polars_rows(every.whole()), most)
+        ordered = in_contract_order("offset_expiration", worst)
+        every = PartedTable.held(table_of_frame("offset_expiration", ordered))
+    found = {
+        "offset_expiration": every,
+        "offset_removals": PartedTable.held(table_of_frame("offset_removals", removals)),
+        **second.tables,
     }
+    return ExpirationTables(found, all_notes([each.notes for each in sums]))
+
+
+def _as_they_are(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows
 
 
 def _what_if_in_order(what_if: pl.DataFrame) -> pl.DataFrame:
@@ -207,40 +253,75 @@ def _what_if_in_order(what_if: pl.DataFrame) -> pl.DataFrame:
     return ordered
 
 
-class _Evaluation(NamedTuple):
-    """What is kept of some groups.
+class _Left(NamedTuple):
+    """What is left of some groups until it is known why offsets were removed.
 
     Attributes:
-        expiration: Rows of `offset_expiration`, no more than are wanted.
-        blocked: Those rows that are blocked, all of them.
+        blocked: Rows of `offset_expiration` that are blocked.
         now: Of `offsets_now`.
         fates: Of `fates`.
-        notes: Of `notes`.
-        removed: What was removed.
         times: Of `ObservedHistory.group_times`.
         costs: Of `retention_costs`, of groups that lost no offset.
+        groups: The state table `groups`.
         with_removals: The log of the others: what it cost rests on why they lost them.
     """
 
-    expiration: pl.DataFrame
     blocked: pl.DataFrame
     now: pl.DataFrame
     fates: pl.DataFrame
-    notes: pl.DataFrame
-    removed: Removed
     times: pl.DataFrame
     costs: pl.DataFrame
+    groups: pl.DataFrame
     with_removals: OffsetLog | None
 
 
+class _LotSums(NamedTuple):
+    """What is put together of all groups.
+
+    Attributes:
+        notes: Of `notes`.
+        removed: Of what was removed all but the rows.
+        since: Of `shown_since`.
+        left: What is left of these groups, or where it was written.
+    """
+
+    notes: pl.DataFrame
+    removed: Removing
+    since: pl.DataFrame
+    left: _Left | str
+
+
+class _Judged(NamedTuple):
+    """What the second look at groups takes of all of them.
+
+    Attributes:
+        expired: `_OF_REMOVALS` of what expired.
+        since: Of `shown_since`.
+    """
+
+    expired: pl.DataFrame
+    since: pl.DataFrame
+
+
 def _evaluated(
-    give: Callable[[], GroupLot],
     facts: ReplayedFacts,
     question: ExpirationQuestion,
     observed: ObservedHistory,
     most: int | None,
-) -> _Evaluation:
-    records, committed = give()
+    folder: str | None,
+    rows: Mapping[str, pl.DataFrame],
+) -> PartAnswer:
+    """Return what is told of a lot by itself, and keep what its removals are needed for.
+
+    Args:
+        facts: At the instant.
+        question: The question.
+        observed: From where on history is whole.
+        most: So many rows of `offset_expiration`.
+        folder: Where what is kept is written; None holds it.
+        rows: Of a `GroupLot`.
+    """
+    records, committed, groups = GroupLot.of(rows)
     log = offset_log(records, facts.replay, question.era, question.before, by_numbers=True)
     del records
     found = offset_expiration(
@@ -248,12 +329,11 @@ def _evaluated(
         log,
         question.retention,
         question.as_of_ms,
-        groups=facts.groups,
+        groups=groups,
         instants=observed.instants,
         ends=question.log_ends,
     ).select(_COLUMNS)
     gone = removed_of(log)
-    removed = removed_here(log.records, gone, facts.starts)
     has_lost = pl.col(GROUP).is_in(log.removed_offsets[GROUP].unique().implode())
 
     def without(rows: pl.DataFrame) -> pl.DataFrame:
@@ -262,17 +342,63 @@ def _evaluated(
     def with_removals(rows: pl.DataFrame) -> pl.DataFrame:
         return _own(rows.filter(has_lost))
 
-    return _Evaluation(
-        _own(worst_of(found, most)),
+    times = _own(observed.group_times(log.records.commits))
+    left = _Left(
         _own(found.filter(pl.col("status") == BLOCKED)),
         _own(offsets_now(found)),
         _own(fates(found)),
-        _own(notes(found)),
-        replace(removed, rows=_own(removed.rows)),
-        _own(observed.group_times(log.records.commits)),
+        times,
         _own(_costs(log.with_some(without), found, _NOTHING_REMOVED, observed, question)),
+        groups,
         log.with_some(with_removals) if gone.height else None,
     )
+    sums = _LotSums(
+        _own(notes(found)),
+        removing(log.records, facts.starts),
+        shown_since(times),
+        left if folder is None else put_value(folder, left),
+    )
+    worst = in_contract_order("offset_expiration", _own(worst_of(found, most)))
+    return PartAnswer({"offset_expiration": worst, _REMOVED: _own(gone)}, sums)
+
+
+def _left_of(lots: Sequence[_Left | str]) -> Any:  # noqa: ANN401 - the same, whatever parts are of
+    """Return what is left of some lots."""
+    return [get_value(each) if isinstance(each, str) else each for each in lots]
+
+
+def _late_tables(
+    facts: ReplayedFacts,
+    question: ExpirationQuestion,
+    observed: ObservedHistory,
+    judged: _Judged,
+    lots: Sequence[_Left],
+) -> PartAnswer:
+    """Return `retention_what_if` and `FATES` of the groups of some lots.
+
+    Args:
+        facts: At the instant.
+        question: The question.
+        observed: From where on history is whole.
+        judged: Of all groups.
+        lots: What is left of them; of groups that are in several, all of these.
+    """
+    costs = [each.costs for each in lots]
+    costs += [
+        _costs(each.with_removals, each.blocked, judged.expired, observed, question)
+        for each in lots
+        if each.with_removals is not None
+    ]
+    what_if = retention_what_if(
+        pl.concat([each.now for each in lots]),
+        pl.concat(costs),
+        observed.periods(pl.concat([each.times for each in lots]), judged.since),
+        pl.concat([each.groups for each in lots]).unique("group_id", keep="first"),
+        replay=facts.replay,
+        minutes=question.minutes,
+    )
+    every = all_fates([each.fates for each in lots])
+    return PartAnswer({"retention_what_if": _what_if_in_order(what_if), FATES: every})
 
 
 def _own(rows: pl.DataFrame) -> pl.DataFrame:

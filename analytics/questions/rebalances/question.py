@@ -15,6 +15,7 @@ from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.tables import AskedTime
 from analytics.replay.dump.times import last_record_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
+from analytics.tables.parted_table import PartedTables
 from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import RebalanceRules, rebalance_rules
 from schemas.rebalance_causes import rebalance_causes
@@ -57,7 +58,7 @@ def rebalances(state: ReplayedWorkspace, settings: RebalanceSettings) -> Answer:
     groups = _with_gaps(select_groups(state, with_offsets=False), state)
     time = AskedTime(since, until, _now(state), rules)
     return Answer(
-        rebalance_tables.made_tables(state, time),
+        PartedTables(rebalance_tables.made_tables(state, time)),
         groups,
         summary={
             "from": None if since is None else iso_time(since),
@@ -101,10 +102,7 @@ def _now(state: ReplayedWorkspace) -> datetime:
 REBALANCES: Final = Question(
     name="rebalances",
     needs=(*rebalance_tables.NEEDS, "topics"),
-    tables=(
-        *("rebalances", "group_churn", "rebalance_storms", "stalled_members"),
-        "rebalance_causes",
-    ),
+    tables=rebalance_tables.TABLES,
     settings=RebalanceSettings,
     answer=rebalances,
 )

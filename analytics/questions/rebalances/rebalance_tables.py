@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of_frame
+from analytics.engine.part_runs import PartAnswer
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.stalled_members import last_progress, static_owners
 from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
 from analytics.replayed.records_at import CountedRecords
 from analytics.replayed.replayed_workspace import known_coverage
-from analytics.replayed.whole_groups import GroupPart, frame_of, group_reads
+from analytics.replayed.whole_groups import frame_of, group_reads
+from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 
 if TYPE_CHECKING:
+    from analytics.replay.log.coverage import Coverage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.stored_tables import StoredTables
 
 AT_ONCE: Final = 1_000_000
 """So many rows are looked at together."""
-
-_THREADS: Final = 2
-"""Much of a part is work of one core."""
 
 _CHANGES: Final = (
     *("group_id", "coordinator_partition", "life", "epoch", "at", "change"),
@@ -57,6 +56,10 @@ _TABLES: Final = {
     "assignment_history": _HELD,
 }
 NEEDS: Final = (*_TABLES, "offset_history")
+TABLES: Final = (
+    *("rebalances", "group_churn", "rebalance_storms", "stalled_members"),
+    "rebalance_causes",
+)
 _GENERATIONS: Final = {
     "coordinator_partition": "partition",
     "group_id": "key.group",
@@ -68,26 +71,35 @@ _GENERATIONS: Final = {
 _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
 
 
-def made_tables(state: ReplayedWorkspace, time: AskedTime) -> dict[str, pa.Table]:
+def made_tables(state: ReplayedWorkspace, time: AskedTime) -> Mapping[str, PartedTable]:
     """Return every table, sorted by its key."""
-    coverage = known_coverage(state)
     again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
-    progress = _last_progress(state.tables)
-
-    def tables_of_part(part: GroupPart) -> dict[str, pl.DataFrame]:
-        tables = {**part(), "stored_again": again, "progress": progress}
-        return rebalance_tables(tables, coverage, time)
-
-    with ThreadPoolExecutor(_THREADS) as threads:
-        parts = list(threads.map(tables_of_part, group_reads(state.tables, _TABLES, AT_ONCE)))
-    # Rows of parts are let go as soon as they are together.
-    return {name: _together(name, [each.pop(name) for each in parts]) for name in [*parts[0]]}
+    work = partial(
+        tables_of_part,
+        {"stored_again": again, "progress": _last_progress(state.tables)},
+        known_coverage(state),
+        time,
+    )
+    parts = group_reads(state.tables, _TABLES, AT_ONCE)
+    return state.runner.run(work, parts, dict.fromkeys(TABLES, BY_GROUP)).tables
 
 
-def _together(name: str, parts: Sequence[pl.DataFrame]) -> pa.Table:
-    """Return a table in order, as the rows of each group are, which one part has."""
-    rows = pl.concat(parts)
-    return table_of_frame(name, rows.sort("group_id", maintain_order=True))
+def tables_of_part(
+    beside: Mapping[str, pl.DataFrame],
+    coverage: Coverage,
+    time: AskedTime,
+    rows: Mapping[str, pl.DataFrame],
+) -> PartAnswer:
+    """Return the tables of some whole groups.
+
+    Args:
+        beside: `stored_again` and `progress`, of all groups.
+        coverage: What the dump holds.
+        time: The time asked about.
+        rows: `_TABLES` of theirs.
+    """
+    made = rebalance_tables({**rows, **beside}, coverage, time)
+    return PartAnswer({name: by_group(each) for name, each in made.items()})
 
 
 def _last_progress(tables: StoredTables) -> pl.DataFrame:

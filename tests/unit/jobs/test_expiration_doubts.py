@@ -11,7 +11,9 @@ import pytest
 
 from analytics.questions.expiration import question as expiration
 from analytics.questions.expiration.fates import fates, notes
-from analytics.questions.expiration.tables import FATES, NOTES
+from analytics.questions.expiration.tables import FATES, ExpirationTables
+from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.tables.parted_table import PartedTable
 from reports.answers import expiration as shown
 from reports.answers.expiration import summed_up
 from reports.layout.output_format import OutputFormat
@@ -19,8 +21,6 @@ from schemas import table
 from tests.conftest import Groupscope
 from tests.support.written_workspace import group, write_workspace
 
-PLAIN = pl.CompatLevel.oldest()
-SUMS = {FATES: fates, NOTES: notes}
 MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
 OFFSET = {
     "group_id": "billing",
@@ -58,11 +58,10 @@ def test_a_protection_that_no_record_shows_is_not_sure(
     made = {name: evaluated(name, []) for name in MAKES}
     made["offset_expiration"] = evaluated("offset_expiration", [{**OFFSET, "note": note}])
     frame = pl.DataFrame(pl.from_arrow(made["offset_expiration"]))
-    made |= {
-        FATES: fates(frame).to_arrow(compat_level=PLAIN),
-        NOTES: notes(frame).to_arrow(compat_level=PLAIN),
-    }
-    monkeypatch.setattr(expiration, "expiry_tables", lambda *_: made)
+    made[FATES] = arrow_rows(fates(frame))
+    tables = {name: PartedTable.held(rows) for name, rows in made.items()}
+    answer = ExpirationTables(tables, notes(frame))
+    monkeypatch.setattr(expiration, "expiry_tables", lambda *_: answer)
     workspace = write_workspace(
         tmp_path / "space",
         {"groups": [group("billing")]},
@@ -79,7 +78,7 @@ def test_an_answer_longer_than_a_person_reads_is_summed_up(monkeypatch: pytest.M
     offsets = [{**OFFSET, "partition": number} for number in range(3)]
     offsets[1]["status"] = "overdue"
     frame = pl.DataFrame(pl.from_arrow(evaluated("offset_expiration", offsets)))
-    rows = fates(frame).to_arrow(compat_level=PLAIN)
+    rows = PartedTable.held(arrow_rows(fates(frame)))
     assert summed_up(OutputFormat("text"), rows) == ("text", "")
     monkeypatch.setattr(shown, "MOST", 2)
     shortened, said = summed_up(OutputFormat("text"), rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from copy import copy
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from analytics.engine.part_runs import PartRunner
 from analytics.questions.expiration.observed_history import instants_of
 from analytics.questions.expiration.offset_log import GroupRecords
 from analytics.questions.expiration.offset_removals import Cluster
@@ -24,6 +26,7 @@ from analytics.questions.expiration.tables import (
     ReplayedFacts,
     expiration_tables,
 )
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.coordinator_starts import STARTS
 from schemas.expiration_rules import OFFSET_STATUSES, audit_rules, expiration_eras
@@ -72,12 +75,15 @@ def known_and_lot() -> tuple[ReplayedFacts, GroupLot]:
     rules = replay_rules("4.3")
     times = log.records.commits.select("coordinator_partition", pl.col("committed_at").alias("at"))
     instants = instants_of(times.filter(pl.col("coordinator_partition") == 3), AS_OF)
-    known = ReplayedFacts(state_of("groups", ()), cluster, STARTS.to_frame(), rules, instants)
-    return known, GroupLot(log.records, committed_in(log))
+    known = ReplayedFacts(cluster, STARTS.to_frame(), rules, instants)
+    return known, GroupLot(log.records, committed_in(log), state_of("groups", ()))
 
 
 def answered(
-    known: ReplayedFacts, lots: Iterable[GroupLot], most: int | None = None
+    known: ReplayedFacts,
+    lots: Iterable[GroupLot],
+    most: int | None = None,
+    folder: Path | None = None,
 ) -> dict[str, pl.DataFrame]:
     asked = ExpirationQuestion(
         era=expiration_eras()["current"],
@@ -88,7 +94,11 @@ def answered(
         as_of_ms=AS_OF,
         cut_partitions=frozenset({3}),
     )
-    return expiration_tables(asked, known, [partial(copy, each) for each in lots], most)
+    parts = [partial(copy, each.rows) for each in lots]
+    runner = PartRunner(None if folder is None else str(folder))
+    found = expiration_tables(asked, known, parts, runner, most=most)
+    tables = {name: polars_rows(each.whole()) for name, each in found.tables.items()}
+    return {**tables, NOTES: found.notes}
 
 
 def of_groups(lot: GroupLot, part: int, parts: int) -> GroupLot:
@@ -104,12 +114,12 @@ def of_groups(lot: GroupLot, part: int, parts: int) -> GroupLot:
         if (keys := [each.name for each in rows.schema["key"].fields])  # type: ignore[attr-defined]
     }
     found = GroupRecords(kept(records.commits, group), records.markers, decoded)
-    return GroupLot(found, kept(lot.committed, group))
+    return GroupLot(found, kept(lot.committed, group), kept(lot.groups, group))
 
 
 @pytest.mark.parametrize("parts", [2, 5, 40])
 def test_tables_are_the_same_whatever_groups_are_looked_at_together(
-    known_and_lot: tuple[ReplayedFacts, GroupLot], parts: int
+    known_and_lot: tuple[ReplayedFacts, GroupLot], parts: int, tmp_path: Path
 ) -> None:
     known, every = known_and_lot
     whole = answered(known, [every])
@@ -117,9 +127,10 @@ def test_tables_are_the_same_whatever_groups_are_looked_at_together(
     assert {name: rows.height >= least[name] for name, rows in whole.items()} == dict.fromkeys(
         whole, True
     )
-    found = answered(known, [of_groups(every, part, parts) for part in range(parts)])
-    for name, rows in whole.items():
-        assert_frame_equal(found[name], rows)
+    lots = [of_groups(every, part, parts) for part in range(parts)]
+    for found in (answered(known, lots), answered(known, lots, folder=tmp_path)):
+        for name, rows in whole.items():
+            assert_frame_equal(found[name], rows)
 
 
 @pytest.mark.parametrize("most", [1, 7, 1_000])

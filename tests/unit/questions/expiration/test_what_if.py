@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from analytics.dump.inspection.losses import OPEN_END, Loss
-from analytics.questions.expiration.observed_history import CLOCK_SET_BACK, ObservedHistory
+from analytics.questions.expiration.observed_history import (
+    CLOCK_SET_BACK,
+    ObservedHistory,
+    shown_since,
+)
 from analytics.questions.expiration.offset_expiration import offset_expiration
 from analytics.questions.expiration.retention import OPTION, Retention, Setting
 from analytics.questions.expiration.retention_what_if import (
@@ -90,7 +94,8 @@ def found() -> dict[tuple[int, str], Any]:
     expiration = offset_expiration(committed, log, retention, instant, groups=groups)
     none = state_of("offset_removals", ())
     costs = retention_costs(log, expiration, none, observed, retention=retention, minutes=minutes)
-    periods = observed.periods(observed.group_times(log.records.commits))
+    times = observed.group_times(log.records.commits)
+    periods = observed.periods(times, shown_since(times))
     answered = retention_what_if(
         offsets_now(expiration), costs, periods, groups, replay=log.replay, minutes=minutes
     )
