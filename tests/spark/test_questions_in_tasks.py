@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
+from analytics.questions.timeline import group_verdicts
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
+from analytics.questions.usage import question as usage_question
+from analytics.questions.usage.question import USAGE, UsageSettings
+from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.spark_tasks import run_tasks
-from analytics.tables.parted_table import PartedTable
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
 
@@ -29,17 +32,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    needs = [*LAG.needs]
+    needs = [*LAG.needs, *TIMELINE.needs, *USAGE.needs]
     with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=needs) as found:
         yield found
 
 
 def rows_of(
     question: Question[Any, Any], settings: object, state: ReplayedWorkspace
-) -> Mapping[str, pa.Table]:
+) -> Mapping[str, Any]:
     answer = question.ask(state, settings)
     figures = {
-        name: each.whole() if isinstance(each, PartedTable) else each
+        name: each.whole() if hasattr(each, "whole") else each
         for name, each in answer.figures.items()
     }
     return {**answer.tables, **figures}
@@ -51,8 +54,11 @@ def rows_of(
         (LAG, LagSettings(), lag_question),
         (LAG, LagSettings("group", min_lag=1), lag_question),
         (LAG, LagSettings("topic"), lag_question),
+        (TIMELINE, TimelineSettings(), group_verdicts),
+        (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), group_verdicts),
+        (USAGE, UsageSettings("group"), usage_question),
     ],
-    ids=["lag", "lag by group", "lag by topic"],
+    ids=["lag", "lag by group", "lag by topic", "timeline", "timeline to a time", "usage"],
 )
 def test_tasks_answer_as_this_process_does(
     spark: SparkSession,
@@ -73,7 +79,7 @@ def test_tasks_answer_as_this_process_does(
 
     in_tasks = replace(state, runner=PartRunner(str(tmp_path), on_spark))
     for name, rows in rows_of(question, settings, in_tasks).items():
-        assert rows.equals(whole[name]), name
+        assert rows == whole[name], name
     assert max(counts) > 1
 
 
