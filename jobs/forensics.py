@@ -94,9 +94,11 @@ def forensics_of(
         for each in time.warnings:
             console.warn(each)
         around, window = time.at, time.window
-        happenings = TIMELINE.ask(
-            state, TimelineSettings(end_offsets=forensics_options.end_offsets)
-        ).tables
+        answered = TIMELINE.ask(state, TimelineSettings(end_offsets=forensics_options.end_offsets))
+        happenings = {
+            "offset_verdicts": answered.tables["offset_verdicts"],
+            "group_events": state.tables.read("group_events"),
+        }
         meanwhile = happened(happenings["offset_verdicts"].to_pylist(), window)
         groups = groups_hit(
             state, happenings, window, forensics_options.groups, forensics_options.exclude_groups
@@ -129,8 +131,7 @@ def forensics_of(
                 quiet, before, present, answer, folder, as_text, include_live=False
             )
         incident = replace(incident, restored="".join(given_back))
-        verdicts = {"offset_verdicts": happenings["offset_verdicts"]}
-        keep_evaluations(Workspace(forensics_options.out), verdicts, state)
+        keep_evaluations(Workspace(forensics_options.out), answered.tables_to_keep, state)
         said = {
             **state.response_metadata,
             "input": list(inputs),

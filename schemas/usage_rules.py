@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
 
@@ -91,15 +90,15 @@ def usage_rules(overrides: GivenThresholds = NONE_GIVEN) -> UsageRules:
         for name, said in document["growth"]["records"].items()
     }
     return UsageRules(
-        MappingProxyType(settings),
+        settings,
         frozenset(document["compacted"]),
         document["cleaner"]["late_minutes"],
-        MappingProxyType(document["cleaner_verdicts"]),
+        dict(document["cleaner_verdicts"]),
         document["commits"]["interval_seconds"],
         document["commits"]["observed_seconds"],
         document["clocks"]["seconds"],
         document["near"]["share"],
-        MappingProxyType(growing),
+        growing,
         document["one_shot"]["least_groups"],
         tuple((pattern, name) for pattern, name in document["one_shot"]["patterns"]),
         document["load"]["hot_times"],

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.tables import Names, redacted
 from analytics.redaction.text import NamesInText
+from analytics.tables.parted_table import PartedTable
 from schemas import tables
 from schemas.identities import is_said, is_withheld, kind_of, kind_of_fields
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _INPUT: Final = "INPUT"
 
@@ -67,6 +68,23 @@ class Redactor:
         """Return a table without names, sorted by its key or else by its columns."""
         key = tables()[name].key if name in tables() else ()
         return redacted(rows, self.pseudonyms, self.text, key)
+
+    def parted(self, name: str, rows: PartedTable, folder: str) -> PartedTable:
+        """Return a table of a contract that may be too large to be held, without names, sorted.
+
+        Args:
+            name: Of the table.
+            rows: The table.
+            folder: For its rows where they are many; it need not be there.
+        """
+        if len(rows.parts) == 1 and isinstance(rows.parts[0], pa.Table):
+            return PartedTable.held(self.table(name, rows.whole()))
+        parts: list[str] = []
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for piece in rows.pieces():
+            parts.append(f"{folder}/{len(parts)}.parquet")
+            pq.write_table(self.table(name, piece), parts[-1])
+        return PartedTable.of_contract(name, parts)
 
     def document(self, document: Any) -> Any:  # noqa: ANN401 - as JSON has it
         """Return a document without names."""

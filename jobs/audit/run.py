@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analytics.engine.part_runs import PartRunner
 from analytics.errors import CannotTellError
 from analytics.questions.data_quality.question import (
     DATA_QUALITY,
@@ -23,7 +24,8 @@ from analytics.questions.findings.findings_of import as_severe, findings_of, inp
 from analytics.questions.findings.judged_tables import judged_tables
 from analytics.questions.findings.kept_tables import kept_tables
 from analytics.questions.registry import audited_questions
-from analytics.questions.timeline.question import OFFSET_VERDICTS, TIMELINE, TimelineSettings
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
+from analytics.questions.timeline.words import OFFSET_VERDICTS
 from analytics.redaction.redactor import WITHHELD
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
@@ -115,12 +117,15 @@ def audit_of(
     key = key_in(audit_options.redact)
     # Names never reach the folder, nor what is said meanwhile.
     held = HeldConsole(console.quiet, console.verbose, console.progress)
-    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        with _audited(held, replace(audit_options, out=folder), options) as asked:
-            unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]))
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as parts:
+        with (
+            tempfile.TemporaryDirectory(prefix="groupscope-") as folder,
+            _audited(held, replace(audit_options, out=folder), options) as asked,
+        ):
+            unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]), parts)
         if unnamed.redactor is not None:
             held.release(console, unnamed.redactor.text.replaced)
-    return _answered(console, audit_options, unnamed, before, output_format, _UNNAMED_DUMP)
+        return _answered(console, audit_options, unnamed, before, output_format, _UNNAMED_DUMP)
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,7 @@ class _Audited:
     """
 
     state: Replayed
-    answers: Mapping[str, pa.Table]
+    answers: Mapping[str, PartedTable]
     failed: Mapping[str, str]
     is_open: bool
     redactor: Redactor | None = None
@@ -158,28 +163,42 @@ def _audited(
         failed, is_open = _ask(console, audit_options, state, own)
         state = replace(state, manifest=space.manifest())
         timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
-        verdicts = timeline.tables[OFFSET_VERDICTS]
+        verdicts = timeline.rows(OFFSET_VERDICTS)
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
         settings = QualitySettings(
             audit_options.expectations, with_examples=audit_options.redact is None
         )
         quality = DATA_QUALITY.ask(state, settings)
-        yield _Audited(state, {OFFSET_VERDICTS: verdicts, **quality.tables}, failed, is_open)
+        checked = {name: quality.rows(name) for name in quality.tables}
+        yield _Audited(state, {OFFSET_VERDICTS: verdicts, **checked}, failed, is_open)
 
 
 def _redacted(
-    audit_options: AuditOptions, audited: _Audited, key: bytes, inputs: tuple[str, ...]
+    audit_options: AuditOptions,
+    audited: _Audited,
+    key: bytes,
+    inputs: tuple[str, ...],
+    parts: str,
 ) -> _Audited:
-    """Return the same without names, in the folder that is kept."""
+    """Return the same without names, in the folder that is kept; its answers in one for `parts`."""
     state = audited.state
     redactor, manifest = redact_into(audit_options.out, state.tables.workspace, key, inputs)
     space = Workspace(audit_options.out)
     return _Audited(
         replace(
-            state, tables=StoredTables(space), source=space, manifest=manifest, inputs=(WITHHELD,)
+            state,
+            tables=StoredTables(space),
+            source=space,
+            manifest=manifest,
+            inputs=(WITHHELD,),
+            # The folder for parts with names goes with that of the names.
+            runner=PartRunner(parts),
         ),
-        {name: redactor.table(name, rows) for name, rows in audited.answers.items()},
+        {
+            name: redactor.parted(name, rows, f"{parts}/{name}")
+            for name, rows in audited.answers.items()
+        },
         {name: redactor.text.replaced(why) for name, why in audited.failed.items()},
         audited.is_open,
         redactor,
@@ -205,9 +224,8 @@ def _answered(
     code = code or (CANNOT_TELL if audited.is_open else DONE)
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
     summary = summary_of(left, accepted, said, code, audit_options.fail_on)
-    answered = {name: PartedTable.held(rows) for name, rows in audited.answers.items()}
-    kept = PartedTables({**kept_tables(state, judged.keys(), found, before), **answered})
-    keep_evaluations(Workspace(audit_options.out), kept, state)
+    kept = kept_tables(state, judged.keys(), found, before)
+    keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
     folder = Path(audit_options.out)
     write_pieces(folder / LINES, json_lines(left))
     summary_text = _as_json(summary)

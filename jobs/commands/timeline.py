@@ -81,7 +81,12 @@ def timeline(
         TIMELINE,
         TimelineSettings(time_from, time_to, end_offsets),
         lambda _, answer, wanted, metadata: PrintedAnswer(
-            timeline_text(answer.tables, wanted, metadata, note=answer.figures[NOT_WHOLE])
+            timeline_text(
+                {name: answer.rows(name) for name in answer.tables},
+                wanted,
+                metadata,
+                note=answer.figures[NOT_WHOLE],
+            )
         ),
         output_format,
         **options,

@@ -148,7 +148,14 @@ def usage(  # noqa: PLR0913 - one parameter an option
         USAGE,
         UsageSettings(by, commit_interval, since, disk, groups, exclude_groups),
         lambda _, answer, wanted, metadata: PrintedAnswer(
-            usage_text(answer.tables, answer.figures, wanted, metadata, by=by, room_bytes=disk)
+            usage_text(
+                {name: answer.rows(name) for name in answer.tables},
+                answer.figures,
+                wanted,
+                metadata,
+                by=by,
+                room_bytes=disk,
+            )
         ),
         output_format,
         **options,

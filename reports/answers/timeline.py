@@ -6,17 +6,26 @@ which record says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.answers.merged_verdicts import (
+    NO_LOSS,
+    RAW,
+    MergedVerdicts,
+    merged_rows,
+    raw_rows,
+    shown_rows,
+)
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import Section, raw_section
+from reports.layout.section import LongSection, Rows, Section, raw_section
 from reports.layout.sentences import nothing, paragraphs
 from reports.printed_times import instants, times
-from reports.quantities import ranges
 from reports.row_formats import Text, render, rendered
 
 _NOTHING = "Nothing happened in that time."
@@ -36,25 +45,7 @@ VERDICT_HEADS = {
     "reason": "REASON",
 }
 """The columns of verdicts; COST is records read again, or skipped where it is negative."""
-_COLUMNS = (
-    *(("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
-    ("verdict", pa.string()),
-    *((name, pa.timestamp("us", "UTC")) for name in ("at", "not_before")),
-    *((name, pa.int64()) for name in ("was", "became", "cost")),
-    *((name, pa.string()) for name in ("confidence", "record", "reason")),
-)
-_RAW = pa.schema(_COLUMNS)
-_MERGED = pa.schema(
-    [
-        *(
-            ("partitions", pa.string()) if name == "partition" else (name, kind)
-            for name, kind in _COLUMNS
-        ),
-        ("went_wrong", pa.bool_()),
-    ]
-)
-_NO_LOSS = "no loss found"
-_HARMLESS = (_NO_LOSS, "never committed", "pending")
+_HARMLESS = (NO_LOSS, "never committed", "pending")
 _Row = Mapping[str, Any]
 
 EVENT_HEADS = {
@@ -74,7 +65,7 @@ _EVIDENCE = (
 
 
 def timeline_text(
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, Rows],
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
     *,
@@ -89,20 +80,25 @@ def timeline_text(
         note: What people are to know of the history besides.
     """
     verdicts = tables["offset_verdicts"]
-    events = Section(
-        event_rows(tables["group_events"]),
-        EVENT_HEADS,
-        _EVIDENCE,
-        name="events",
-        spare=["record"],
-        is_marked=True,
-    )
+    events = LongSection(tables["group_events"], _events_section)
     if output_format.is_for_programs:
-        return rendered([raw_verdicts(verdicts), events], output_format, metadata)
-    there = [verdict_section(verdicts.to_pylist(), is_wide=output_format.is_wide), events]
-    sections = [each for each in there if each.rows.num_rows]
+        return rendered([LongSection(verdicts, raw_verdicts), events], output_format, metadata)
+    heads = _heads(is_wide=output_format.is_wide)
+    shown = LongSection(MergedVerdicts(verdicts, list(heads)), partial(_verdicts_of, heads))
+    sections = [each for each in (shown, events) if each.rows.num_rows]
     text = render(sections, output_format, metadata) or nothing(_NOTHING, metadata)
     return "\n\n".join([text, *([paragraphs([note])] if note else [])])
+
+
+def _events_section(rows: pa.Table) -> Section:
+    return Section(
+        event_rows(rows), EVENT_HEADS, _EVIDENCE, name="events", spare=["record"], is_marked=True
+    )
+
+
+def _heads(*, is_wide: bool) -> dict[str, str]:
+    """Return the columns of verdicts; where there is room, the record of each partition."""
+    return {name: head for name, head in VERDICT_HEADS.items() if is_wide or name != "record"}
 
 
 def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
@@ -112,13 +108,20 @@ def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
         rows: As the table `offset_verdicts` has them.
         is_wide: Whether there is room for the record of each partition.
     """
-    heads = {name: head for name, head in VERDICT_HEADS.items() if is_wide or name != "record"}
-    told = merged(rows, heads)
-    marked = [each | {"went_wrong": not each["verdict"].startswith(_HARMLESS)} for each in told]
-    table = pa.Table.from_pylist(marked, schema=_MERGED)
-    place = table.column_names.index("at")
+    heads = _heads(is_wide=is_wide)
+    return _verdicts_of(heads, shown_rows(merged_rows(_raw(rows), list(heads))))
+
+
+def _verdicts_of(heads: Mapping[str, str], rows: pa.Table) -> Section:
+    """Return the section of rows of `MergedVerdicts`."""
+    is_harmless = pc.starts_with(rows["verdict"], _HARMLESS[0])
+    for each in _HARMLESS[1:]:
+        is_harmless = pc.or_(is_harmless, pc.starts_with(rows["verdict"], each))
+    place = rows.column_names.index("at")
     return Section(
-        table.set_column(place, "at", instants(table["at"], table["not_before"])),
+        rows.set_column(place, "at", instants(rows["at"], rows["not_before"])).append_column(
+            "went_wrong", pc.invert(is_harmless)
+        ),
         heads,
         name=_VERDICTS,
         key=_VERDICTS,
@@ -133,58 +136,21 @@ def raw_verdicts(rows: pa.Table) -> Section:
     Args:
         rows: The table `offset_verdicts`.
     """
-    return raw_section(rows.select(_RAW.names).cast(_RAW), _VERDICTS)
+    return raw_section(rows.select(RAW.names).cast(RAW), _VERDICTS)
 
 
 def merged(rows: Iterable[_Row], columns: Iterable[str] = VERDICT_HEADS) -> list[dict[str, Any]]:
-    """Put partitions of a topic together whose verdicts are equal in every column shown.
-
-    Since when no loss is found is said of a whole topic: it holds since the latest of the times of
-    its partitions.
+    """Return `merged_rows` of verdicts that are given as dictionaries.
 
     Args:
         rows: Verdicts.
         columns: Those that are shown.
     """
-    equal = [*(name for name in columns if name != "partitions"), "not_before"]
-    together: dict[tuple[Any, ...], list[_Row]] = {}
-    for row in _with_common_times(_said_once(list(rows))):
-        together.setdefault(tuple(row[name] for name in equal), []).append(row)
-    return [_one(each, equal) for each in together.values()]
+    return merged_rows(_raw(rows), list(columns)).to_dicts()
 
 
-def _said_once(rows: Sequence[_Row]) -> list[_Row]:
-    """Leave out what is said of a partition and of its whole group alike."""
-    names = ("group_id", "verdict", "at", "reason")
-    whole = {tuple(row[name] for name in names) for row in rows if row["topic"] is None}
-    return [
-        row
-        for row in rows
-        if row["topic"] is None or tuple(row[name] for name in names) not in whole
-    ]
-
-
-def _with_common_times(rows: Sequence[_Row]) -> list[_Row]:
-    latest: dict[tuple[Any, ...], _Row] = {}
-    for row in rows:
-        topic = row["group_id"], row["topic"]
-        if _is_since(row) and (topic not in latest or latest[topic]["at"] < row["at"]):
-            latest[topic] = row
-    return [
-        {**row, "verdict": latest[row["group_id"], row["topic"]]["verdict"], "at": None}
-        if _is_since(row)
-        else row
-        for row in rows
-    ]
-
-
-def _is_since(row: _Row) -> bool:
-    return bool(row["verdict"].startswith(_NO_LOSS) and row["at"] is not None)
-
-
-def _one(rows: Sequence[_Row], columns: Iterable[str]) -> dict[str, Any]:
-    numbers = [row["partition"] for row in rows if row["partition"] is not None]
-    return {name: rows[0][name] for name in columns} | {"partitions": ranges(numbers)}
+def _raw(rows: Iterable[_Row]) -> pl.DataFrame:
+    return raw_rows(pa.Table.from_pylist(list(rows), RAW))
 
 
 def event_rows(events: pa.Table) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from reports.answers.usage_writers import (
 )
 from reports.columns import printable
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import raw_section
+from reports.layout.section import LongSection, Rows, raw_section
 from reports.layout.sentences import paragraphs
 from reports.quantities import count, duration, size_of
 from reports.row_formats import Section, Text, render, rendered
@@ -107,7 +108,7 @@ _MOST_NAMED: Final = 5
 
 
 def usage_text(
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, Rows],
     figures: Mapping[str, Any],
     wanted: OutputFormat,
     metadata: Mapping[str, Any],
@@ -126,38 +127,42 @@ def usage_text(
         by: What records and bytes are added up by.
         room_bytes: The room of a broker.
     """
-    sections = _sections(tables, figures["sums"], by, wanted)
+    sections = _sections(tables, figures, by, wanted)
     if wanted.is_for_programs or wanted.table:
         return rendered(sections, _with_top(wanted), metadata)
     text = render(sections, _with_top(wanted), metadata)
     notes = [
-        _verdicts_text(tables["log_cleaning"], metadata["cleaner_verdicts"]),
-        _brokers_text(tables["coordinator_load"]),
+        _verdicts_text(tables["log_cleaning"].whole(), metadata["cleaner_verdicts"]),
+        _brokers_text(tables["coordinator_load"].whole()),
         placement_text(figures["placed"]),
         _outlook_text(figures["disks"], room_bytes or 0),
-        _identity_text(tables["partition_usage"], figures["identity"]),
+        _identity_text(tables["partition_usage"].whole(), figures["identity"]),
     ]
     return "\n\n".join([text, *(paragraphs(each.splitlines()) for each in notes if each)])
 
 
 def _sections(
-    tables: Mapping[str, pa.Table], sums: pa.Table, by: str, wanted: OutputFormat
-) -> list[Section]:
+    tables: Mapping[str, Rows], figures: Mapping[str, Any], by: str, wanted: OutputFormat
+) -> list[Section | LongSection]:
     programs = wanted.is_for_programs
-    sections = [
-        _usage_section(sums, by),
-        _cleaning_section(tables["log_cleaning"], is_for_programs=programs),
-        committers_section(tables["committers"]),
-        patterns_section(tables["one_shot_groups"]),
-        deletions_section(tables["group_deletions"]),
-        offset_deletions_section(tables["offset_deletions"]),
-        limits_section(tables["size_limits"], only_near=not (programs or wanted.table)),
-        growth_of_records_section(tables["record_growth"]),
-        clocks_section(tables["clock_differences"]),
-        _load_section(tables["coordinator_load"]),
-        *([_growth_section(tables["usage_growth"])] if "usage_growth" in tables else []),
-        _partition_section(tables["partition_usage"]),
-        raw_section(tables["topic_usage"], "topic_usage"),
+    sums, only_near = figures["sums"], not (programs or wanted.table)
+    is_told = any(each["expired_records"].null_count < each.num_rows for each in sums.pieces())
+    limits = figures["near_limits"] if only_near else tables["size_limits"]
+    growth = tables.get("usage_growth")
+    sections: list[Section | LongSection] = [
+        LongSection(sums, partial(_usage_section, by=by, with_expired=is_told)),
+        _cleaning_section(tables["log_cleaning"].whole(), is_for_programs=programs),
+        LongSection(tables["committers"], committers_section),
+        LongSection(tables["one_shot_groups"], patterns_section),
+        LongSection(tables["group_deletions"], deletions_section),
+        LongSection(tables["offset_deletions"], offset_deletions_section),
+        LongSection(limits, limits_section),
+        LongSection(tables["record_growth"], growth_of_records_section),
+        LongSection(tables["clock_differences"], clocks_section),
+        _load_section(tables["coordinator_load"].whole()),
+        *([] if growth is None else [_growth_section(growth.whole())]),
+        _partition_section(tables["partition_usage"].whole()),
+        LongSection(tables["topic_usage"], partial(raw_section, name="topic_usage")),
     ]
     if programs:
         return sections
@@ -178,8 +183,8 @@ def _with_top(wanted: OutputFormat) -> OutputFormat:
     )
 
 
-def _usage_section(rows: pa.Table, by: str) -> Section:
-    """Return rows of `topic_usage`, added up."""
+def _usage_section(rows: pa.Table, by: str, *, with_expired: bool) -> Section:
+    """Return rows of `topic_usage`, added up; with what has expired, where that is known."""
     percent = [
         None if share is None else f"{100 * share:.1f} %" for share in rows["share"].to_pylist()
     ]
@@ -188,7 +193,7 @@ def _usage_section(rows: pa.Table, by: str) -> Section:
     if by in {"partition", "topic"}:
         heads["groups"] = "#GROUPS"
     heads |= _SUM_HEADS
-    if rows["expired_records"].null_count == rows.num_rows:
+    if not with_expired:
         heads.pop("expired_records")
     also = [name for name in rows.column_names if name not in heads]
     title = "Records, uncompressed and without batch headers"
@@ -326,7 +331,8 @@ def placement_text(found: Any) -> str:  # noqa: ANN401 - of another layer
     """Return which groups lie where no broker looks for them; empty where none does.
 
     Args:
-        found: Has `partitions`, `misplaced` (name, partition, home) and `fits`.
+        found: Has `partitions`, `misplaced` (name, partition, home) of the first of
+            `misplaced_groups`, and `fits`.
     """
     lines = []
     if found.misplaced:
@@ -335,10 +341,10 @@ def placement_text(found: Any) -> str:  # noqa: ANN401 - of another layer
             f"{printable(name)} in {here}, belongs in {home}"
             for name, here, home in found.misplaced[:_MOST_NAMED]
         )
-        more = len(found.misplaced) - _MOST_NAMED
+        more = found.misplaced_groups - _MOST_NAMED
         named += f" and {more:,} more" if more > 0 else ""
         lines.append(
-            f"{count(len(found.misplaced), 'group')} of __consumer_offsets lie where no broker "
+            f"{count(found.misplaced_groups, 'group')} of __consumer_offsets lie where no broker "
             f"looks for them, with {found.partitions} partitions: {named}"
         )
     if found.fits is not None:

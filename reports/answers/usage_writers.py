@@ -148,10 +148,8 @@ def clocks_section(rows: pa.Table) -> Section:
     )
 
 
-def limits_section(rows: pa.Table, *, only_near: bool) -> Section:
-    """Return the table `size_limits`; for people only what is near."""
-    if only_near:
-        rows = rows.filter(rows["is_near"])
+def limits_section(rows: pa.Table) -> Section:
+    """Return the table `size_limits`."""
     shown = rows.append_column("percent", _percent(rows["share"]))
     return _section(
         shown, _LIMIT_HEADS, rows, "size_limits", "Near what brokers take", problem="is_near"

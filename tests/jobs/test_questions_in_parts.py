@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,23 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.timeline import events as timeline_events
+from analytics.questions.timeline import group_verdicts
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
+from analytics.questions.usage import question as usage_question
+from analytics.questions.usage.question import USAGE, UsageSettings
 from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
-from analytics.tables.parted_table import PartedTable
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
 
 
 def rows_of(
     question: Question[Any, Any], settings: object, state: ReplayedWorkspace
-) -> dict[str, pa.Table]:
+) -> Mapping[str, Any]:
     answer = question.ask(state, settings)
     figures = {
-        name: each.whole() if isinstance(each, PartedTable) else each
+        name: each.whole() if hasattr(each, "whole") else each
         for name, each in answer.figures.items()
     }
     return {**answer.tables, **figures}
@@ -40,7 +44,11 @@ def rows_of(
 
 @pytest.fixture(scope="module", params=[None, BeforeEnd(60_000)], ids=["end", "earlier"])
 def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[ReplayedWorkspace]:
-    needs = {name for question in (EXPIRATION, BALANCE, REBALANCES, LAG) for name in question.needs}
+    needs = {
+        name
+        for question in (EXPIRATION, BALANCE, REBALANCES, LAG, TIMELINE)
+        for name in question.needs
+    }
     needs |= {"offset_history"}
     with replayed(
         Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs], as_of=request.param
@@ -62,11 +70,15 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
             for by in ("partition", "group", "topic", "member")
         ),
         (LAG, LagSettings(by="group", min_lag=1), lag_question),
+        (TIMELINE, TimelineSettings(), group_verdicts),
+        (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), group_verdicts),
+        (TIMELINE, TimelineSettings(), timeline_events),
     ],
     ids=[
         *("expiration", "the worst of expiration", "requests of expiration"),
         *("balance", "balance through history", "rebalances"),
         *("lag", "lag by group", "lag by topic", "lag by member", "lag of who is behind"),
+        *("timeline", "timeline to a time", "timeline of events"),
     ],
 )
 def test_the_answer_rests_on_no_number_of_groups_at_a_time(
@@ -77,10 +89,36 @@ def test_the_answer_rests_on_no_number_of_groups_at_a_time(
     module: object,
     tmp_path: Path,
 ) -> None:
+    assert_same_in_parts(question, settings, state, monkeypatch, module, tmp_path)
+
+
+@pytest.mark.parametrize("state", [None], indirect=True, ids=["end"])
+@pytest.mark.parametrize(
+    "settings",
+    [UsageSettings("group"), UsageSettings("topic", groups=("*a*",))],
+    ids=["of all groups", "of some groups"],
+)
+def test_usage_rests_on_no_number_of_records_at_a_time(
+    state: ReplayedWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: UsageSettings,
+    tmp_path: Path,
+) -> None:
+    assert_same_in_parts(USAGE, settings, state, monkeypatch, usage_question, tmp_path)
+
+
+def assert_same_in_parts(
+    question: Question[Any, Any],
+    settings: object,
+    state: ReplayedWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    module: object,
+    folder: Path,
+) -> None:
     whole = rows_of(question, settings, state)
-    assert sum(rows.num_rows for rows in whole.values()) > 20
-    parted = replace(state, runner=PartRunner(str(tmp_path)))
+    assert sum(each.num_rows for each in whole.values() if isinstance(each, pa.Table)) > 20
+    parted = replace(state, runner=PartRunner(str(folder)))
     for at_once in (50, 400):
         monkeypatch.setattr(module, "AT_ONCE", at_once)
         for name, rows in rows_of(question, settings, parted).items():
-            assert rows.equals(whole[name]), name
+            assert rows == whole[name], name

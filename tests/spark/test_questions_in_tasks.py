@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartAnswer, PartRunner
@@ -23,9 +22,13 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.timeline import group_verdicts
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
+from analytics.questions.usage import question as usage_question
+from analytics.questions.usage.question import USAGE, UsageSettings
+from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.spark_tasks import run_tasks
-from analytics.tables.parted_table import PartedTable
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
 
@@ -35,17 +38,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    needs = {name for question in (LAG, REBALANCES, BALANCE, EXPIRATION) for name in question.needs}
+    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE)
+    needs = {name for question in asked for name in question.needs}
     with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
 
 
 def rows_of(
     question: Question[Any, Any], settings: object, state: ReplayedWorkspace
-) -> Mapping[str, pa.Table]:
+) -> Mapping[str, Any]:
     answer = question.ask(state, settings)
     figures = {
-        name: each.whole() if isinstance(each, PartedTable) else each
+        name: each.whole() if hasattr(each, "whole") else each
         for name, each in answer.figures.items()
     }
     return {**answer.tables, **figures}
@@ -62,10 +66,14 @@ def rows_of(
         (BALANCE, BalanceSettings(history=True), (held_in_epochs, 40)),
         (EXPIRATION, ExpirationSettings((1, 10080)), (expiry_tables, 150)),
         (EXPIRATION, ExpirationSettings(most=5), (expiry_tables, 150)),
+        (TIMELINE, TimelineSettings(), (group_verdicts, 150)),
+        (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), (group_verdicts, 150)),
+        (USAGE, UsageSettings("group"), (usage_question, 150)),
     ],
     ids=[
         *("lag", "lag by group", "lag by topic", "rebalances", "balance"),
         *("balance through history", "expiration", "the worst of expiration"),
+        *("timeline", "timeline to a time", "usage"),
     ],
 )
 def test_tasks_answer_as_this_process_does(
@@ -88,7 +96,7 @@ def test_tasks_answer_as_this_process_does(
 
     in_tasks = replace(state, runner=PartRunner(str(tmp_path), on_spark))
     for name, rows in rows_of(question, settings, in_tasks).items():
-        assert rows.equals(whole[name]), name
+        assert rows == whole[name], name
     assert max(counts) > 1
 
 

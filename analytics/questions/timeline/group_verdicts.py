@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from analytics.decode.selection import is_name
+from analytics.decode.selection import is_name, names_wanted
+from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.history import NEEDED, OffsetHistory
 from analytics.questions.timeline.out_of_reach import looked_for_elsewhere
@@ -17,13 +20,15 @@ from analytics.questions.timeline.verdicts import (
     COMMITTED,
     GROUPS,
     WAITING,
+    WORST_FIRST,
     GroupRows,
     VerdictEvidence,
+    in_order,
     verdicts,
 )
-from analytics.questions.timeline.words import PLACE
+from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS, PLACE
 from analytics.replayed.pending_at import pending_at
-from analytics.replayed.whole_groups import group_reads
+from analytics.replayed.whole_groups import GroupPart, frame_of, group_reads
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -40,24 +45,33 @@ _NEEDED: Final = {
 """What is read of each group, at any time."""
 _OF_REPLAY: Final = {"committed_offsets": COMMITTED, "pending_offsets": WAITING}
 """What is read of each group at the instant of the replay."""
-_AT_ONCE: Final = 600_000
+AT_ONCE: Final = 600_000
 """So many rows of whole groups are looked at together, about."""
 _COMMITTING: Final = ("classic", "consumer")
 """Share groups commit nothing, and what streams groups read is not in their tasks."""
 _NAMES: Final = pl.Schema({"group_id": pl.String()})
+_OTHERS: Final = "others"
 
 
 def verdicts_of_groups(
-    state: ReplayedWorkspace, evidence: VerdictEvidence, frames: Frames
-) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts on the offsets of the groups asked about, `VERDICTS`.
+    state: ReplayedWorkspace,
+    evidence: VerdictEvidence,
+    frames: Frames,
+    others: OtherLosses,
+    missing: Sequence[str],
+) -> PartAnswers:
+    """Return the verdicts on the groups asked about: the table `offset_verdicts`, worst first.
 
     Args:
         state: A replayed workspace.
         evidence: What verdicts are made of that is the same for all groups.
         frames: Where the logs whose times go back are cut at the instant asked about.
+        others: Verdicts that are made of other tables.
+        missing: Names and patterns that match no group that is there.
+
+    Returns:
+        The table, and the `VerdictSums` of each part.
     """
-    completeness = GroupCompleteness(state)
     until = evidence.until
     needed = _NEEDED | (_OF_REPLAY if until is None else {})
     pending = None if until is None else pending_at(state, until).select(WAITING)
@@ -68,36 +82,123 @@ def verdicts_of_groups(
         evidence.out_of_reach,
         *([] if pending is None else [pending]),
         pl.DataFrame({"group_id": named}, _NAMES),
+        *others,
     )
-    reads = group_reads(state.tables, needed, _AT_ONCE)
-    for number, read in enumerate(reads, 1):
-        rows = read()
-        there = _groups_in(*rows.values())
-        # Groups that no table has come with the last ones.
-        is_last = number == len(reads)
-        others = elsewhere if is_last else elsewhere.join(there, "group_id", "semi")
-        names = pl.concat([there, others]).unique()
-        elsewhere = elsewhere.join(there, "group_id", "anti")
-        yield _verdicts(state, completeness, evidence, _Part(names, rows, pending, named, frames))
+    reads = group_reads(state.tables, needed, AT_ONCE)
+    nowhere = _in_no_table(state, list(needed), elsewhere) if len(reads) > 1 else elsewhere
+    # Groups that no table has come with the last ones.
+    parts: list[GroupPart] = [*reads[:-1], partial(_with_others, reads[-1], nowhere)]
+    shared = _Shared(evidence, GroupCompleteness(state), pending, named, frames, others, missing)
+    orders = {OFFSET_VERDICTS: WORST_FIRST}
+    return state.runner.run(partial(verdicts_of_part, shared), parts, orders)
+
+
+class OtherLosses(NamedTuple):
+    """Verdicts that are made of other tables than those of each group: `VERDICTS`.
+
+    Attributes:
+        groups: On groups that only a lost line has; of no count where an offset of theirs has one.
+        shares: On share partitions.
+    """
+
+    groups: pl.DataFrame
+    shares: pl.DataFrame
+
+
+class VerdictSums(NamedTuple):
+    """What parts are asked for together.
+
+    Attributes:
+        cannot_tell: Whether a verdict says so.
+        known: Which of the names and patterns that match no group that is there match one of which
+            there is a verdict.
+    """
+
+    cannot_tell: bool
+    known: Sequence[str]
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Shared:
+    """What is the same for all parts.
+
+    Attributes:
+        evidence: What verdicts are made of.
+        completeness: What is not known of groups.
+        pending: `WAITING` of all groups at an earlier instant than the replay's; else None.
+        named: Groups that are asked for by name.
+        frames: Where the logs whose times go back are cut at the instant asked about.
+        others: Verdicts that are made of other tables.
+        missing: Names and patterns that match no group that is there.
+    """
+
+    evidence: VerdictEvidence
+    completeness: GroupCompleteness
+    pending: pl.DataFrame | None
+    named: Sequence[str]
+    frames: Frames
+    others: OtherLosses
+    missing: Sequence[str]
+
+
+def _in_no_table(
+    state: ReplayedWorkspace, tables: Sequence[str], names: pl.DataFrame
+) -> pl.DataFrame:
+    """Return those among groups of which no table has a row."""
+    left = names
+    for name in tables:
+        if left.is_empty():
+            break
+        some = pa.array(left["group_id"].to_list(), pa.string())
+        for piece in state.tables.pieces(name, ["group_id"], pc.field("group_id").isin(some)):
+            left = left.join(frame_of(piece), "group_id", "anti")
+    return left
+
+
+def _with_others(read: GroupPart, names: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the rows of some groups, and the names of groups that have none."""
+    return {**read(), _OTHERS: names}
+
+
+def verdicts_of_part(shared: _Shared, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return the table `offset_verdicts` of some whole groups.
+
+    Args:
+        shared: What is the same for all parts.
+        rows: What is read of these groups; `_OTHERS` are groups that are looked at with them.
+    """
+    part = _Part(_groups_in(*rows.values()), rows)
+    found = _verdicts(shared, part)
+    placed = found.filter(pl.col("topic").is_not_null())
+    lost = _of(part, shared.others.groups).join(placed, "group_id", "anti", maintain_order="left")
+    sorted_rows = in_order(pl.concat([found, lost, _of(part, shared.others.shares)]))
+    return PartAnswer(
+        {OFFSET_VERDICTS: sorted_rows},
+        VerdictSums(
+            bool((sorted_rows["verdict"] == CANNOT_TELL).any()),
+            matched(shared.missing, sorted_rows["group_id"]),
+        ),
+    )
+
+
+def matched(asked: Sequence[str], groups: pl.Series) -> list[str]:
+    """Return the names and patterns that match one of some groups."""
+    if not asked:
+        return []
+    there = groups.unique().to_list()
+    return [each for each in asked if names_wanted(there, (each,))]
+
+
+class _Part(NamedTuple):
     """What is read of some whole groups.
 
     Attributes:
         names: `group_id` of the groups.
         rows: Theirs, of the tables that are needed.
-        pending: `WAITING` of all groups at an earlier instant than the replay's; else None.
-        named: Groups that are asked for by name, in this part or not.
-        frames: Where the logs whose times go back are cut at the instant asked about.
     """
 
     names: pl.DataFrame
     rows: Mapping[str, pl.DataFrame]
-    pending: pl.DataFrame | None
-    named: Sequence[str]
-    frames: Frames
 
 
 def _groups_in(*tables: pl.DataFrame) -> pl.DataFrame:
@@ -105,29 +206,25 @@ def _groups_in(*tables: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(each.select("group_id") for each in tables).unique()
 
 
-def _verdicts(
-    state: ReplayedWorkspace,
-    completeness: GroupCompleteness,
-    evidence: VerdictEvidence,
-    part: _Part,
-) -> pl.DataFrame:
+def _verdicts(shared: _Shared, part: _Part) -> pl.DataFrame:
     """Return the verdicts on the offsets of some groups."""
+    evidence, completeness = shared.evidence, shared.completeness
     lines = [replace(each, last=_of(part, each.last)) for each in evidence.lines]
     own = replace(evidence, lines=lines, out_of_reach=_of(part, evidence.out_of_reach))
     until = evidence.until
     changes = part.rows["offset_history"]
     if until is not None:
-        changes = changes.filter(_until(until, part.frames))
+        changes = changes.filter(_until(until, shared.frames))
     history = OffsetHistory(changes)
-    committed, pending = history.in_force.select(COMMITTED), part.pending
+    committed, pending = history.in_force.select(COMMITTED), shared.pending
     if pending is None:
         committed, pending = (part.rows[name] for name in _OF_REPLAY)
     rows = GroupRows(
         history=history,
         committed=committed,
         pending=_of(part, pending),
-        given=_given(state, part.rows["assignments"]),
-        groups=_groups(completeness, part, history, until),
+        given=_given(completeness.replayed, part.rows["assignments"]),
+        groups=_groups(shared, part, history),
     )
     return verdicts(own, rows)
 
@@ -158,14 +255,10 @@ def _given(state: ReplayedWorkspace, assignments: pl.DataFrame) -> pl.DataFrame:
     return given.filter(pl.col("topic").is_in(wanted))
 
 
-def _groups(
-    completeness: GroupCompleteness,
-    part: _Part,
-    history: OffsetHistory,
-    until: datetime | None,
-) -> pl.DataFrame:
+def _groups(shared: _Shared, part: _Part, history: OffsetHistory) -> pl.DataFrame:
     """Return `GROUPS`: those that are there, were, or are named, if it is known where they lie."""
-    here, named = part.rows["groups"], pl.DataFrame({"group_id": part.named}, _NAMES)
+    completeness, until = shared.completeness, shared.evidence.until
+    here, named = part.rows["groups"], pl.DataFrame({"group_id": shared.named}, _NAMES)
     groups = _groups_in(here, history.places, _of(part, named))
     groups = groups.join(here, "group_id", "left", maintain_order="left")
     homes = completeness.homes_of(groups).filter(pl.col("home").is_not_null())

@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of_frame
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import SettingRefusedError
@@ -22,13 +20,21 @@ from analytics.gaps.group_selection import GroupSelection, select_groups, with_u
 from analytics.gaps.workspace_parts import are_some_topics
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
-from analytics.questions.timeline.group_verdicts import verdicts_of_groups
+from analytics.questions.timeline.events import GROUP_EVENTS, group_events
+from analytics.questions.timeline.group_verdicts import OtherLosses, verdicts_of_groups
 from analytics.questions.timeline.lost_commits import in_force_then, is_committed, lost_lines
 from analytics.questions.timeline.out_of_reach import left_behind
 from analytics.questions.timeline.share_losses import share_losses
 from analytics.questions.timeline.topic_lives import METADATA_LOG, TopicLives
-from analytics.questions.timeline.verdicts import LOG_STARTS, VerdictEvidence, in_order
-from analytics.questions.timeline.words import CANNOT_TELL, HIGH, LOST, LOW, VERDICTS, verdicts_on
+from analytics.questions.timeline.verdicts import LOG_STARTS, VerdictEvidence
+from analytics.questions.timeline.words import (
+    HIGH,
+    LOST,
+    LOW,
+    OFFSET_VERDICTS,
+    VERDICTS,
+    verdicts_on,
+)
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
@@ -37,6 +43,7 @@ from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.pending_at import frames_until
 from analytics.replayed.whole_groups import frame_of
+from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -44,7 +51,6 @@ if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-OFFSET_VERDICTS: Final = "offset_verdicts"
 NOT_WHOLE: Final = "not_whole"
 """The figure that says which history compaction or deletion took; None where all of it is there."""
 
@@ -81,44 +87,32 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
         resolved_time(each, state.manifest) for each in (settings.time_from, settings.time_to)
     )
     warnings = _check_window(state, since, until)
-    events = _in_time(state.tables.read("group_events"), since, until)
     frames = {} if until is None else frames_until(state, until)
     known = _verdict_evidence(state, settings.end_offsets, until, frames)
-    rows = _verdicts(state, known, frames)
     groups = _with_unjudged(select_groups(state), known)
+    others = OtherLosses(_lost_groups(state, until), share_losses(state, until))
+    happened = verdicts_of_groups(state, known, frames, others, groups.missing)
+    events = group_events(state, since, until, groups.missing)
     # One that was deleted, or lost, has a timeline nevertheless.
-    groups = groups.without_missing(rows["group_id"].unique().to_list()).without_missing(
-        pc.unique(events["group_id"]).to_pylist()
+    there = [each for part in happened.sums for each in part.known]
+    there += [each for part in events.sums for each in part]
+    groups = replace(
+        groups, missing=tuple(each for each in groups.missing if each not in set(there))
     )
-    groups = with_unread(groups, state.tables.read("members", UNREAD))
+    is_unread = pc.is_valid(pc.field("unread"))
+    groups = with_unread(groups, state.tables.read("members", UNREAD, is_unread))
     compacted = compacted_history(state)
-    happened = table_of_frame("offset_verdicts", rows)
+    tables = {**happened.tables, **events.tables}
     return Answer(
-        {OFFSET_VERDICTS: happened, "group_events": events},
+        PartedTables(tables),
         groups,
         warnings=warnings,
         summary={"compacted": compacted},
         figures={NOT_WHOLE: compacted_sentence(compacted)},
         # Events are of the replay; verdicts of an earlier time are not those of its instant.
-        stored_tables={} if until is not None else {"offset_verdicts": happened},
-        rows_cannot_tell=bool((rows["verdict"] == CANNOT_TELL).any()),
+        stored_tables=PartedTables({} if until is not None else happened.tables),
+        rows_cannot_tell=any(each.cannot_tell for each in happened.sums),
     )
-
-
-def _in_time(events: pa.Table, since: datetime | None, until: datetime | None) -> pa.Table:
-    if since is not None:
-        events = events.filter(pc.greater_equal(events["at"], since))
-    if until is not None:
-        events = events.filter(pc.less_equal(events["at"], until))
-    return events
-
-
-def _verdicts(state: ReplayedWorkspace, known: VerdictEvidence, frames: Frames) -> pl.DataFrame:
-    """Return the table `offset_verdicts`; the verdicts on whole groups are made together."""
-    found = pl.concat(verdicts_of_groups(state, known, frames))
-    placed = found.filter(pl.col("topic").is_not_null())["group_id"]
-    lost = _lost_groups(state, placed, known.until)
-    return in_order(pl.concat([found, lost, share_losses(state, known.until)]))
 
 
 def _with_unjudged(asked: GroupSelection, known: VerdictEvidence) -> GroupSelection:
@@ -249,10 +243,8 @@ def _topics(state: ReplayedWorkspace, until: datetime | None) -> TopicLives:
     return TopicLives(rows, is_end, spans)
 
 
-def _lost_groups(
-    state: ReplayedWorkspace, placed: pl.Series, until: datetime | None
-) -> pl.DataFrame:
-    """Return a verdict for each group that only a lost line has, and that committed nothing there.
+def _lost_groups(state: ReplayedWorkspace, until: datetime | None) -> pl.DataFrame:
+    """Return a verdict for each group that only a lost line has.
 
     Several of its partitions may have diverged: the last election is named.
     """
@@ -277,8 +269,7 @@ def _lost_groups(
                 reason=f"only copy {each['copy']} has the group ({dump}){offsets}",
             )
         )
-    rows = pl.concat(found).unique("group_id", keep="last", maintain_order=True)
-    return rows.filter(~pl.col("group_id").is_in(placed.unique().implode()))
+    return pl.concat(found).unique("group_id", keep="last", maintain_order=True)
 
 
 TIMELINE: Final = Question(
@@ -290,7 +281,7 @@ TIMELINE: Final = Question(
         # What elections may have taken of share groups is known of each of their partitions.
         "share_partitions",
     ),
-    tables=("offset_verdicts", "group_events"),
+    tables=(OFFSET_VERDICTS, GROUP_EVENTS),
     settings=TimelineSettings,
     answer=timeline,
     # An audit reads its verdicts, and events where they are.

@@ -30,6 +30,7 @@ from analytics.questions.timeline.words import (
     verdicts_on,
 )
 from analytics.replay.offsets.offset_causes import TOPIC_RECREATED
+from analytics.tables.parted_table import Order
 from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
@@ -198,22 +199,29 @@ def _with_compacted(befell: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_order(found: pl.DataFrame) -> pl.DataFrame:
-    """Return verdicts, the worst first.
+    """Return verdicts of whole groups, the worst first.
 
     What cannot be told of one thing for several reasons is one verdict, which has them all.
     """
+    told = _with_all_reasons(found.with_row_index("number")).sort("number")
+    return worst_first(told.select(VERDICTS.names()))
+
+
+def worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort verdicts, the worst first; those that are equal to that stay as they are."""
     order = (
-        badness(pl.col("verdict")).alias("word"),
+        badness(pl.col("verdict")),
+        pl.col("group_id"),
         # What cost nothing that is known comes before what did, and that by how much.
-        (-pl.col("cost").abs()).alias("spent"),
-        pl.col("topic").fill_null("").alias("of_topic"),
-        pl.col("partition").fill_null(-1).alias("of_partition"),
-        pl.col("at").dt.epoch("us").fill_null(0).alias("time"),
+        -pl.col("cost").abs(),
+        pl.col("topic").fill_null(""),
+        pl.col("partition").fill_null(-1),
+        pl.col("at").dt.epoch("us").fill_null(0),
     )
-    by = ("word", "group_id", "spent", "of_topic", "of_partition", "time", "number")
-    told = _with_all_reasons(found.with_row_index("number"))
-    rows = told.with_columns(*order).sort(by, nulls_last=False)
-    return rows.select(VERDICTS.names())
+    return rows.sort(order, nulls_last=False, maintain_order=True)
+
+
+WORST_FIRST: Final = Order(("verdict", "group_id", "cost", "topic", "partition", "at"), worst_first)
 
 
 def _with_all_reasons(found: pl.DataFrame) -> pl.DataFrame:

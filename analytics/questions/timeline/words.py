@@ -61,7 +61,8 @@ GroupPlace = tuple[str, None, None]
 """Of a verdict on a whole group."""
 
 PLACE = ("group_id", "topic", "partition")
-VERDICTS: Final = contract_schema("offset_verdicts")
+OFFSET_VERDICTS: Final = "offset_verdicts"
+VERDICTS: Final = contract_schema(OFFSET_VERDICTS)
 """Columns of frames of verdicts."""
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import table_of_frame
+from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS
 from schemas import CONSUMER_OFFSETS
 
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
 
 COMMIT_TIME, STATE_TIME, APPEND_TIME = "commit_time", "state_time", "append_time"
 _SAME: Final = ("partition", "clock", "group_id")
+_APART: Final = pl.Schema(
+    {
+        "partition": pl.Int32(),
+        "clock": pl.String(),
+        "group_id": pl.String(),
+        "first_offset": pl.Int64(),
+        "first_at": pl.Int64(),
+        "least": pl.Int64(),
+        "most": pl.Int64(),
+        "records": pl.Int64(),
+    }
+)
 
 
 def stated_times(records: pl.DataFrame, limit_ms: int) -> pl.DataFrame:
@@ -77,9 +90,9 @@ class AppendTimes:
         self._latest = latest.group_by("partition").agg(pl.col("latest").max())
 
     @property
-    def rows(self) -> list[pl.DataFrame]:
-        """What was found, some at a time."""
-        return self._found
+    def rows(self) -> pl.DataFrame:
+        """What was found, as `stated_times` returns it."""
+        return pl.concat([_APART.to_frame(), *self._found])
 
 
 def clock_differences(made: pl.DataFrame) -> pa.Table:
@@ -103,11 +116,13 @@ def clock_differences(made: pl.DataFrame) -> pa.Table:
             first_at=pl.from_epoch("first_at", "ms").dt.replace_time_zone("UTC"),
         )
     )
-    order = ["most_ms", *_SAME]
-    return table_of_frame(
-        "clock_differences",
-        found.sort(order, descending=[True, False, False, False], nulls_last=True),
-    )
+    return table_of_frame("clock_differences", MOST_APART.sort(found))
+
+
+MOST_APART: Final = ranking(
+    {"most_ms": True, "partition": False, "clock": False, "group_id": False}
+)
+"""The order of `clock_differences`."""
 
 
 def _apart(rows: pl.DataFrame, clock: pl.Expr, group: pl.Expr, ahead: pl.Expr) -> pl.DataFrame:

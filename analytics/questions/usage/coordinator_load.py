@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,6 +25,7 @@ _MOST_PARTITIONS: Final = 1000
 _LEAST_GROUPS: Final = 5
 """So many groups at least must agree on a number of partitions that nobody names."""
 _FEW: Final = 1000
+_MOST_NAMED: Final = 5
 _LOG: Final = ("topic", "partition")
 
 
@@ -32,13 +35,36 @@ class Placed:
 
     Attributes:
         partitions: How many it has; None where nothing says.
-        misplaced: Groups in a partition that their hash does not belong to, and that one.
+        misplaced: The first groups in a partition that their hash does not belong to, and that one.
         fits: Another number of partitions with which all of them would be where they belong.
+        misplaced_in: By partition, how many groups do not belong there.
     """
 
     partitions: int | None
     misplaced: tuple[tuple[str, int, int], ...]
     fits: int | None
+    misplaced_in: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def misplaced_groups(self) -> int:
+        """How many groups lie where no broker looks for them."""
+        return sum(self.misplaced_in.values())
+
+
+class PlacedPart(NamedTuple):
+    """How some of the groups lie.
+
+    Attributes:
+        groups: How many, with each partition that has one of them.
+        misplaced: As `Placed` has them.
+        misplaced_in: Likewise.
+        numbers: With which numbers of partitions all of them would be where they belong.
+    """
+
+    groups: int
+    misplaced: Sequence[tuple[str, int, int]]
+    misplaced_in: Mapping[int, int]
+    numbers: frozenset[int]
 
 
 def placed(groups: pl.DataFrame, partitions: int | None) -> Placed:
@@ -48,21 +74,43 @@ def placed(groups: pl.DataFrame, partitions: int | None) -> Placed:
         groups: `group_id` and `partition` of groups with commits or records of their own.
         partitions: How many partitions the topic has; None where nothing says.
     """
+    return placed_together([placed_part(groups, partitions)], partitions)
+
+
+def placed_part(groups: pl.DataFrame, partitions: int | None) -> PlacedPart:
+    """Hold some of the groups against their hashes; see `placed`."""
+    numbers = np.arange(1, _MOST_PARTITIONS + 1)
     if groups.is_empty():
-        return Placed(partitions, (), None)
+        return PlacedPart(0, (), {}, frozenset(numbers.tolist()))
     hashes, here = hash_places(groups["group_id"]), groups["partition"].cast(pl.Int64).to_numpy()
     homes = hashes % (partitions or 1)
     wrong = np.flatnonzero(homes != here) if partitions else np.zeros(0, np.int64)
-    fits = None
-    if (wrong.size or not partitions) and groups.n_unique() >= _LEAST_GROUPS:
-        numbers = np.arange(int(here.max()) + 1, _MOST_PARTITIONS + 1)
-        # Many numbers fit few groups: the first ones leave hardly any.
-        for some in (slice(_FEW), slice(_FEW, None)):
-            are_home = hashes[some] % numbers[:, None] == here[some]
-            numbers = numbers[are_home.all(axis=1)]
-        fits = int(numbers[0]) if numbers.size == 1 else None
+    # Many numbers fit few groups: the first ones leave hardly any.
+    for some in (slice(_FEW), slice(_FEW, None)):
+        are_home = hashes[some] % numbers[:, None] == here[some]
+        numbers = numbers[are_home.all(axis=1)]
     found = groups.with_columns(pl.Series("home", homes))[wrong]
-    return Placed(partitions, tuple(found.select("group_id", "partition", "home").rows()), fits)
+    counts = found.group_by("partition").len()
+    return PlacedPart(
+        groups.n_unique(),
+        found.select("group_id", "partition", "home").sort(pl.all()).head(_MOST_NAMED).rows(),
+        dict(counts.iter_rows()),
+        frozenset(numbers.tolist()),
+    )
+
+
+def placed_together(parts: Sequence[PlacedPart], partitions: int | None) -> Placed:
+    """Return how all groups lie; each of them is in one part."""
+    misplaced = sorted(each for part in parts for each in part.misplaced)[:_MOST_NAMED]
+    counts: Counter[int] = Counter()
+    for part in parts:
+        counts.update(part.misplaced_in)
+    groups = sum(part.groups for part in parts)
+    fits = None
+    if (counts or not partitions) and groups >= _LEAST_GROUPS:
+        numbers = frozenset.intersection(*(part.numbers for part in parts))
+        fits = min(numbers) if len(numbers) == 1 else None
+    return Placed(partitions, tuple(misplaced), fits, dict(sorted(counts.items())))
 
 
 def groups_placed(usage: pa.Table) -> pl.DataFrame:
@@ -72,8 +120,32 @@ def groups_placed(usage: pa.Table) -> pl.DataFrame:
     return pairs.sort("group_id", "partition")
 
 
+def log_sums(usage: pl.DataFrame) -> pl.DataFrame:
+    """Add up rows of `topic_usage` of whole groups by partition: `topic`, `partition`.
+
+    Returns:
+        How many `groups`, `records`, `bytes`, `standing_tombstones` and `live_records` each has;
+        the last is null where no row has a number.
+    """
+    count = pl.col("group_id").drop_nulls().n_unique().cast(pl.Int64)
+    return usage.group_by(_LOG).agg(count.alias("groups"), *_added())
+
+
+def log_sums_together(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the `log_sums` of parts that share no group as one."""
+    return pl.concat(parts).group_by(_LOG).agg(pl.col("groups").sum(), *_added())
+
+
+def _added() -> list[pl.Expr]:
+    live = pl.col("live_records")
+    return [
+        pl.col("records", "bytes", "standing_tombstones").sum(),
+        pl.when(live.is_not_null().any()).then(live.sum()),
+    ]
+
+
 def coordinator_load(
-    usage: pa.Table,
+    sums: pl.DataFrame,
     partitions: pa.Table,
     leaders: pa.Table,
     found: Placed,
@@ -82,29 +154,18 @@ def coordinator_load(
     """Return what each partition costs, the largest first.
 
     Args:
-        usage: The table `topic_usage`.
+        sums: Of `log_sums`.
         partitions: The table `partition_usage`.
         leaders: The table `partition_leaders`, as far as known.
         found: How groups lie.
         rules: What is hot, and how fast a coordinator reads.
     """
-    count = pl.col("group_id").drop_nulls().n_unique().cast(pl.Int64)
-    live = pl.col("live_records")
-    sums = (
-        polars_rows(usage)
-        .group_by(_LOG)
-        .agg(
-            count.alias("groups"),
-            pl.col("records").sum(),
-            pl.when(live.is_not_null().any()).then(live.sum()),
-        )
-    )
+    of_logs = sums.select(*_LOG, "groups", "records", "live_records")
     wrong = pl.DataFrame(
-        [(CONSUMER_OFFSETS, partition) for _, partition, _ in found.misplaced],
-        {"topic": pl.String, "partition": pl.Int32},
+        [(CONSUMER_OFFSETS, *each) for each in found.misplaced_in.items()],
+        {"topic": pl.String, "partition": pl.Int32, "misplaced_groups": pl.Int64},
         orient="row",
     )
-    wrong = wrong.group_by(_LOG).agg(pl.len().cast(pl.Int64).alias("misplaced_groups"))
     led = polars_rows(leaders.select([*_LOG, "leader"])).cast(
         {"topic": pl.String, "partition": pl.Int32, "leader": pl.Int32}
     )
@@ -115,7 +176,7 @@ def coordinator_load(
         polars_rows(partitions)
         .filter(pl.col("is_leading") & pl.col("topic").is_in(COORDINATOR_TOPICS))
         .select(*_LOG, "file_bytes")
-        .join(sums, _LOG, "left")
+        .join(of_logs, _LOG, "left")
         .join(wrong, _LOG, "left")
         .join(led, _LOG, "left")
         .with_columns(times_mean=pl.when(mean > 0).then(size / mean))

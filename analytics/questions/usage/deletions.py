@@ -11,13 +11,15 @@ the command names them (``ConsumerGroupCommand.deleteOffsets``).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
+import pyarrow.compute as pc
 
 from analytics.contracts import table_of_frame
+from analytics.questions.usage.ranking import ranking
 from analytics.replay.log.arrow_rows import polars_rows
 from schemas.group_tools import tool_of
 
@@ -45,6 +47,8 @@ _GROUP: Final = pl.Schema(
         "missing": pl.String(),
     }
 )
+GROUPS_COLUMNS: Final = tuple(_GROUP)
+"""The columns of `groups` that are read."""
 _LIFE: Final = pl.Schema(
     {"topic": pl.String(), "source": pl.String(), "created_at": _TIME, "deleted_at": _TIME}
 )
@@ -74,6 +78,20 @@ def one_shot_groups(
         groups: The state table `groups`.
         rules: What looks generated, and how many groups make a cluster.
     """
+    rows = generated_names(usage, groups, rules)
+    clusters = clusters_of([pattern_sums(rows)], rules)
+    found = group_deletions(rows)
+    return clusters, found.filter(pc.is_in(found["pattern"], clusters["pattern"].combine_chunks()))
+
+
+def generated_names(usage: pa.Table, groups: pa.Table, rules: UsageRules) -> pl.DataFrame:
+    """Return what some whole groups have whose names look generated, with their `pattern`.
+
+    Args:
+        usage: Rows of the table `topic_usage`.
+        groups: Rows of the state table `groups`.
+        rules: What looks generated.
+    """
     sums = (
         polars_rows(usage)
         .drop_nulls("group_id")
@@ -84,40 +102,97 @@ def one_shot_groups(
     rows = sums.join(there, "group_id", "full", coalesce=True).sort("group_id")
     # Patterns are Python's: they look behind and ahead.
     patterns = [pattern_of(name, rules.patterns) for name in rows["group_id"]]
-    rows = (
-        rows.with_columns(pl.Series("pattern", patterns, pl.String))
-        .drop_nulls("pattern")
-        .filter(pl.len().over("pattern") >= rules.least_groups)
+    return rows.with_columns(pl.Series("pattern", patterns, pl.String)).drop_nulls("pattern")
+
+
+_IS_THERE: Final = pl.col("is_there").is_not_null()
+_IS_IDLE: Final = _IS_THERE & pl.col("complete") & (pl.col("member_count").fill_null(0) == 0)
+BY_PATTERN: Final = ranking({"pattern": False})
+"""The order of `pattern_sums`: several parts may have the same pattern."""
+
+
+def pattern_sums(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add up rows of `generated_names` of some whole groups by pattern; `names` is how many."""
+    is_lacking = _IS_THERE & ~pl.col("complete")
+    found = (
+        rows.sort("group_id")
+        .group_by("pattern")
+        .agg(
+            pl.len().cast(pl.Int64).alias("names"),
+            _IS_THERE.sum().cast(pl.Int64).alias("groups"),
+            _IS_IDLE.sum().cast(pl.Int64).alias("deletable_groups"),
+            *_added(),
+            is_lacking.sum().cast(pl.Int64).alias("lacking"),
+            pl.col("group_id").filter(is_lacking).first().alias("first_lacking"),
+            pl.col("missing").filter(is_lacking).first().alias("first_missing"),
+        )
     )
-    is_there = pl.col("is_there").is_not_null()
-    is_lacking = is_there & ~pl.col("complete")
-    is_idle = is_there & pl.col("complete") & (pl.col("member_count").fill_null(0) == 0)
-    counts = [pl.col(name).sum() for name in ("records", "live_records")]
-    clusters = rows.group_by("pattern").agg(
-        is_there.sum().cast(pl.Int64).alias("groups"),
-        is_idle.sum().cast(pl.Int64).alias("deletable_groups"),
-        *counts,
-        *_sums(("bytes", "live_bytes")),
-        pl.col("last_timestamp").max(),
-        is_lacking.sum().alias("lacking"),
-        pl.col("missing").filter(is_lacking).first().fill_null("None").alias("first_missing"),
+    return BY_PATTERN.sort(found)
+
+
+def clusters_of(pieces: Iterable[pl.DataFrame], rules: UsageRules) -> pa.Table:
+    """Return the table `one_shot_groups`, the most groups first.
+
+    Args:
+        pieces: Rows of `pattern_sums` of all parts, some at a time, in the order of `BY_PATTERN`.
+        rules: How many groups make a cluster.
+    """
+    found: list[pl.DataFrame] = []
+    waiting: pl.DataFrame | None = None
+    for piece in pieces:
+        rows = piece if waiting is None else pl.concat([waiting, piece])
+        is_last = pl.col("pattern") == pl.col("pattern").last()
+        found.append(_clusters(rows.filter(~is_last), rules))
+        waiting = rows.filter(is_last)
+    if waiting is not None:
+        found.append(_clusters(waiting, rules))
+    words = pl.format(
+        "{} of {} groups cannot be told: {}",
+        "lacking",
+        "groups",
+        pl.col("first_missing").fill_null("None"),
     )
-    words = pl.format("{} of {} groups cannot be told: {}", "lacking", "groups", "first_missing")
-    clusters = clusters.with_columns(
+    clusters = pl.concat(found).with_columns(
         complete=pl.col("lacking") == 0, missing=pl.when(pl.col("lacking") > 0).then(words)
     )
     order = ["groups", "live_records", "pattern"]
-    deletions = rows.filter(is_idle).with_columns(
+    return table_of_frame(
+        "one_shot_groups",
+        clusters.sort(order, descending=[True, True, False], nulls_last=True),
+    )
+
+
+def _clusters(rows: pl.DataFrame, rules: UsageRules) -> pl.DataFrame:
+    """Put the sums of parts together, of patterns that are a cluster."""
+    together = rows.sort("first_lacking", nulls_last=True).group_by("pattern")
+    counts = pl.col("names", "groups", "deletable_groups", "lacking").sum()
+    found = together.agg(counts, *_added(), pl.col("first_missing").first())
+    return found.filter(pl.col("names") >= rules.least_groups)
+
+
+def _added() -> list[pl.Expr]:
+    return [
+        pl.col("records", "live_records").sum(),
+        *_sums(("bytes", "live_bytes")),
+        pl.col("last_timestamp").max(),
+    ]
+
+
+def group_deletions(rows: pl.DataFrame) -> pa.Table:
+    """Return the table `group_deletions`, also of patterns that are no cluster.
+
+    Args:
+        rows: Of `generated_names`.
+    """
+    deletions = rows.filter(_IS_IDLE).with_columns(
         pl.col("live_records").fill_null(0),
         command=_whole_group(),
     )
-    return (
-        table_of_frame(
-            "one_shot_groups",
-            clusters.sort(order, descending=[True, True, False], nulls_last=True),
-        ),
-        table_of_frame("group_deletions", deletions.sort("pattern", "group_id")),
-    )
+    return table_of_frame("group_deletions", DELETIONS.sort(deletions))
+
+
+DELETIONS: Final = ranking({"pattern": False, "group_id": False})
+"""The order of `group_deletions`."""
 
 
 def _sums(names: Sequence[str]) -> list[pl.Expr]:
@@ -226,7 +301,8 @@ def offset_deletions(committed: pa.Table, groups: pa.Table, topics: pa.Table) ->
             command=pl.when(is_whole).then(_whole_group()).otherwise(some),
         )
     )
-    order = ["offsets", "group_id", "topic"]
-    return table_of_frame(
-        "offset_deletions", found.sort(order, descending=[True, False, False], nulls_last=True)
-    )
+    return table_of_frame("offset_deletions", MOST_OFFSETS.sort(found))
+
+
+MOST_OFFSETS: Final = ranking({"offsets": True, "group_id": False, "topic": False})
+"""The order of `offset_deletions`."""

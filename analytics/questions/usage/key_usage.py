@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import table_of_frame
-from analytics.questions.quotients import divided
+from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import (
     COMMITS,
     Place,
@@ -23,7 +23,7 @@ from analytics.questions.usage.records import (
     is_keyed,
     with_complete,
 )
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.arrow_rows import polars_rows
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -162,38 +162,51 @@ def usage_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def topic_usage(
-    made: pl.DataFrame, others: pl.DataFrame, expiration: pa.Table | None = None
+    made: pl.DataFrame,
+    others: pl.DataFrame,
+    expiration: pa.Table | None = None,
+    *,
+    lacks_bytes: bool | None = None,
 ) -> pa.Table:
     """Return the table `topic_usage`, the most bytes first.
 
     Args:
-        made: What `usage_rows` returned of all buckets.
+        made: What `usage_rows` returned.
         others: Records that are in no decoded table (`untabled_usage`).
         expiration: The table `offset_expiration` of the same instant; None where there is none.
+        lacks_bytes: Nobody knows how many bytes some records took; None is as `made` says.
     """
-    pairs = made.select("topic", "record_type").unique().rows()
-    keyed = [each for each in pairs if is_keyed(*each)]
-    has_keys = pl.struct("topic", "record_type").is_in(
-        [{"topic": topic, "record_type": name} for topic, name in keyed]
-    )
-    whole = made.filter(has_keys) if keyed else made.clear()
-    sums = _without_keys(made.filter(~has_keys) if keyed else made)
-    found = pl.concat([whole, sums.select(whole.columns)])
-    if found["without_bytes"].sum():
+    whole, without = with_and_without_keys(made)
+    found = pl.concat([whole, _without_keys(without).select(whole.columns)])
+    if found["without_bytes"].sum() if lacks_bytes is None else lacks_bytes:
         of_bytes = [name for name in found.columns if "bytes" in name and "metadata" not in name]
         found = found.with_columns(pl.lit(None, pl.Int64).alias(name) for name in of_bytes)
     times = pl.col("first_timestamp", "last_timestamp").cast(_TIME)
     rows = pl.concat([found.with_columns(times), others], how="diagonal")
     rows = with_expired(rows, None if expiration is None else polars_rows(expiration))
-    key = ["topic", "partition", "group_id", "record_type"]
-    return table_of_frame(
-        "topic_usage",
-        rows.sort(
-            ["bytes", "records", *key],
-            descending=[True, True, *(False for _ in key)],
-            nulls_last=True,
-        ),
+    return table_of_frame("topic_usage", MOST_USED.sort(rows))
+
+
+MOST_USED: Final = ranking(
+    {"bytes": True, "records": True, "topic": False, "partition": False}
+    | {"group_id": False, "record_type": False}
+)
+"""The order of `topic_usage`."""
+
+
+def with_and_without_keys(made: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return rows of `usage_rows` of records with keys, and those of records without.
+
+    Groups have keys. Of what has none a row is of some of the records: they are in any bucket.
+    """
+    pairs = made.select("topic", "record_type").unique().rows()
+    keyed = [each for each in pairs if is_keyed(*each)]
+    if not keyed:
+        return made.clear(), made
+    has_keys = pl.struct("topic", "record_type").is_in(
+        [{"topic": topic, "record_type": name} for topic, name in keyed]
     )
+    return made.filter(has_keys), made.filter(~has_keys)
 
 
 def _without_keys(rows: pl.DataFrame) -> pl.DataFrame:
@@ -228,53 +241,6 @@ def with_expired(rows: pl.DataFrame, expiration: pl.DataFrame | None) -> pl.Data
     is_commit = pl.col("record_type") == COMMITS
     expired = pl.col("expired_records")
     return joined.with_columns(pl.when(is_commit).then(expired.fill_null(0)).otherwise(expired))
-
-
-BY: Final = {
-    "record-type": ("topic", "record_type"),
-    "group": ("group_id",),
-    "partition": ("topic", "partition"),
-    "topic": ("topic",),
-}
-"""What `topic_usage` is added up by, and the columns that tell the sums apart."""
-_SUMS: Final = (
-    *("records", "bytes", "live_records", "live_bytes", "superseded_records", "superseded_bytes"),
-    *("tombstoned_records", "tombstoned_bytes", "standing_tombstones", "standing_tombstone_bytes"),
-    *("expired_records", "aborted_records", "aborted_bytes", "open_records", "open_bytes"),
-    "unchanged_commits",
-)
-
-
-def summed(usage: pa.Table, by: str) -> pa.Table:
-    """Add up rows of `topic_usage`, the most bytes first.
-
-    Args:
-        usage: The table `topic_usage`.
-        by: A key of `BY`.
-
-    Returns:
-        The columns of `BY`, the sums, `groups`, `dead_records` and `dead_bytes` (superseded,
-        tombstoned or aborted), `share` of all bytes. Sums are null where no row has a number.
-    """
-    keys = list(BY[by])
-    sums = [pl.when(pl.col(name).is_not_null().any()).then(pl.col(name).sum()) for name in _SUMS]
-    groups = pl.col("group_id").drop_nulls().n_unique().cast(pl.Int64)
-    found = polars_rows(usage).group_by(keys).agg(*sums, groups.alias("groups"))
-    dead = [
-        (
-            pl.col(f"superseded_{unit}") + pl.col(f"tombstoned_{unit}") + pl.col(f"aborted_{unit}")
-        ).alias(f"dead_{unit}")
-        for unit in ("records", "bytes")
-    ]
-    share = divided(pl.col("bytes").cast(pl.Float64), max(float(found["bytes"].sum()), 1))
-    found = found.with_columns(*dead, share=share)
-    return arrow_rows(
-        found.sort(
-            ["bytes", "records", *keys],
-            descending=[True, True, *(False for _ in keys)],
-            nulls_last=True,
-        )
-    )
 
 
 def commit_rows(rows: pl.DataFrame, logs: KnownLogs, interval_ms: int) -> pl.DataFrame:
@@ -370,8 +336,8 @@ def committers(
             bytes=None if lacks_bytes else pl.col("bytes"),
         )
     )
-    order = ["bytes_per_day", "commits", "group_id"]
-    return table_of_frame(
-        "committers",
-        found.sort(order, descending=[True, True, False], nulls_last=True),
-    )
+    return table_of_frame("committers", MOST_WRITTEN.sort(found))
+
+
+MOST_WRITTEN: Final = ranking({"bytes_per_day": True, "commits": True, "group_id": False})
+"""The order of `committers`."""

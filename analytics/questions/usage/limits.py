@@ -14,6 +14,7 @@ import polars as pl
 from analytics.contracts import table_of_frame
 from analytics.questions.quotients import divided
 from analytics.questions.usage.log_settings import DEFAULT
+from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import COMMITS
 from analytics.replay.log.arrow_rows import polars_rows
 from schemas import CONSUMER_OFFSETS
@@ -57,11 +58,11 @@ def size_limits(usage: pa.Table, settings: LogSettings) -> pa.Table:
             _limited(sums, metadata, _METADATA, settings),
         ]
     )
-    order = ["share", "group_id", "record_type", "setting"]
-    return table_of_frame(
-        "size_limits",
-        found.sort(order, descending=[True, False, False, False], nulls_last=True),
-    )
+    return table_of_frame("size_limits", NEAREST.sort(found))
+
+
+NEAREST: Final = ranking({"share": True, "group_id": False, "record_type": False, "setting": False})
+"""The order of `size_limits`."""
 
 
 def _limited(sums: pl.DataFrame, size: pl.Expr, name: str, settings: LogSettings) -> pl.DataFrame:
@@ -146,8 +147,10 @@ def record_growth(
         .when(is_unknown)
         .then(pl.lit(NO_LIMIT)),
     )
-    order = ["more_fit", "most_bytes", "group_id", "record_type"]
-    return table_of_frame(
-        "record_growth",
-        found.sort(order, descending=[False, True, False, False], nulls_last=True),
-    )
+    return table_of_frame("record_growth", FEWEST_FIT.sort(found))
+
+
+FEWEST_FIT: Final = ranking(
+    {"more_fit": False, "most_bytes": True, "group_id": False, "record_type": False}
+)
+"""The order of `record_growth`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ from analytics.questions.usage.cleaner import (
     judged,
     milliseconds,
 )
+from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import Place, by_place
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import CLUSTER_METADATA
@@ -292,7 +293,7 @@ def left_rows(rows: pl.DataFrame, logs: KnownLogs) -> tuple[pl.DataFrame, pl.Dat
 
 
 def left_in_logs(
-    sums: pl.DataFrame, batches: pl.DataFrame, markers: pl.DataFrame, logs: KnownLogs
+    sums: pl.DataFrame, batches: Iterable[pl.DataFrame], markers: pl.DataFrame, logs: KnownLogs
 ) -> dict[Place, LeftInLog]:
     """Return what a pass would leave of each log.
 
@@ -301,7 +302,7 @@ def left_in_logs(
 
     Args:
         sums: What `left_rows` returned of all buckets.
-        batches: Likewise.
+        batches: Likewise, some at a time, in the order of `BY_BATCH`.
         markers: Control records, and whether they are needed.
         logs: What is known of the logs.
     """
@@ -309,7 +310,7 @@ def left_in_logs(
         pl.col("records", "record_bytes", "overdue_tombstones", "overdue_bytes").sum(),
         pl.col("overdue_since").min(),
     )
-    of_batches = batches.unique().group_by(_LOG).agg(pl.len().alias("batches"))
+    of_batches = _batch_counts(batches).cast({name: sums.schema[name] for name in _LOG})
     placed = markers.cast({name: sums.schema[name] for name in _LOG})
     bounds = by_place(logs.bounds, "bound")
     below = placed.join(bounds, _LOG).filter(pl.col("offset") < pl.col("bound"))
@@ -326,6 +327,23 @@ def left_in_logs(
         place = Place(row.pop("topic"), row.pop("partition"))
         found[place] = LeftInLog(**{name: each for name, each in row.items() if each is not None})
     return found
+
+
+_BATCH: Final = (*_LOG, "batch_offset")
+BY_BATCH: Final = ranking(dict.fromkeys(_BATCH, False))
+"""The order of batches; several buckets may have the same."""
+
+
+def _batch_counts(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return how many different batches each log has."""
+    types = pl.Schema({"topic": pl.String, "partition": pl.Int32, "batch_offset": pl.Int64})
+    last = pl.DataFrame(schema=types)
+    counts = [pl.DataFrame(schema={"topic": pl.String, "partition": pl.Int32, "len": pl.UInt32})]
+    for piece in pieces:
+        rows = piece.cast(types).unique(_BATCH, maintain_order=True)
+        counts.append(rows.join(last, list(_BATCH), "anti").group_by(_LOG).len())
+        last = rows.tail(1) if rows.height else last
+    return pl.concat(counts).group_by(_LOG).agg(pl.col("len").sum().alias("batches"))
 
 
 def _with_horizons(rows: pl.DataFrame, logs: KnownLogs) -> pl.DataFrame:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
+import polars as pl
 import pyarrow.compute as pc
 
-from analytics.decode.selection import Selection, names_wanted
+from analytics.decode.selection import Selection
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
-from analytics.questions.usage.deletions import OFFSETS_COLUMNS
+from analytics.questions.usage.bucket_answers import WantedGroups
+from analytics.questions.usage.deletions import GROUPS_COLUMNS, OFFSETS_COLUMNS
 from analytics.questions.usage.growth import (
     DiskOutlook,
     is_limited,
@@ -21,18 +22,25 @@ from analytics.questions.usage.growth import (
     outlooks,
     usage_growth,
 )
-from analytics.questions.usage.key_usage import summed
+from analytics.questions.usage.key_usage import EXPIRED
 from analytics.questions.usage.log_settings import LogSettings
-from analytics.questions.usage.tables import KnownState, usage_tables
+from analytics.questions.usage.tables import KnownState, UsageAsked, usage_tables
+from analytics.replayed.whole_groups import frame_of
+from analytics.tables.buckets import MOST_ROWS
+from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.workspace import EVALUATIONS, Workspace
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from analytics.questions.usage.tables import Usage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 RECORD_TYPE: Final = "record-type"
-SUMS, IDENTITY, PLACED, DISKS = "sums", "identity", "placed", "disks"
+SUMS, IDENTITY, PLACED, DISKS, NEAR = "sums", "identity", "placed", "disks", "near_limits"
+AT_ONCE: Final = MOST_ROWS
+"""About so many records are looked at in one go."""
 _EXPIRATION: Final = "offset_expiration"
 NOT_THEN: Final = (
     "what the internal topics' files held before the end of the dump it does not say: compaction "
@@ -65,8 +73,8 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
     """Return what the internal topics' files hold, and who writes it.
 
     All of it is of the end of the dump. Its figures are `sums`, `topic_usage` added up; `identity`,
-    whether bytes come out even; `placed`, how groups lie on partitions; and `disks`, when brokers'
-    room is taken.
+    whether bytes come out even; `placed`, how groups lie on partitions; `disks`, when brokers'
+    room is taken; and `near_limits`, the rows of `size_limits` that are near.
 
     Raises:
         CannotTellError: The state is of an instant before the end of the dump.
@@ -80,11 +88,13 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
         )
     found = _found(state, asked)
     growth, disks, unknown = _growth(asked, state.manifest)
-    tables = {**found.tables, **({} if growth is None else {"usage_growth": growth})}
+    tables = {name: found.tables.parted(name) for name in found.tables}
+    if growth is not None:
+        tables["usage_growth"] = PartedTable.held(growth)
     # Bytes come out even of all groups only: rows are chosen when all is known.
-    chosen = _of_groups(tables, Selection(asked.groups, asked.exclude_groups))
+    chosen = {name: _of_groups(rows, found.wanted) for name, rows in tables.items()}
     return Answer(
-        chosen,
+        PartedTables(chosen),
         doubts=(*found.limitations, *unknown),
         summary={
             "file_bytes": found.even.file_bytes,
@@ -95,22 +105,23 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
             **({} if asked.disk is None else {"disk": [asdict(each) for each in disks]}),
         },
         figures={
-            SUMS: summed(chosen["topic_usage"], asked.by),
+            SUMS: found.sums,
             IDENTITY: found.even,
             PLACED: found.placed,
             DISKS: disks,
+            NEAR: chosen["size_limits"].where(pl.col("is_near")),
         },
-        stored_tables=tables,
+        stored_tables=PartedTables(tables),
     )
 
 
 def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
     tables = state.tables
     known = KnownState(
-        tables.read("groups"),
         tables.read("partition_leaders"),
         tables.read("topics"),
-        tables.read("committed_offsets", OFFSETS_COLUMNS),
+        map(frame_of, tables.pieces("groups", GROUPS_COLUMNS)),
+        map(frame_of, tables.pieces("committed_offsets", OFFSETS_COLUMNS)),
         _expiration(state),
     )
     interval = asked.commit_interval
@@ -119,16 +130,24 @@ def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
         state.manifest,
         _settings(state),
         known,
-        None if interval is None else round(interval * 1000),
+        UsageAsked(
+            None if interval is None else round(interval * 1000),
+            asked.by,
+            Selection(asked.groups, asked.exclude_groups),
+            AT_ONCE,
+        ),
+        runner=state.runner,
     )
 
 
-def _expiration(state: ReplayedWorkspace) -> pa.Table | None:
+def _expiration(state: ReplayedWorkspace) -> Iterable[pl.DataFrame] | None:
     """Return which offsets have expired, where that was evaluated of the same instant."""
     kept = state.manifest.get(EVALUATIONS, {}).get(_EXPIRATION)
     if kept is None or kept["as_of"] != state.as_of or not state.tables.has(_EXPIRATION):
         return None
-    return state.tables.read(_EXPIRATION, ["group_id", "coordinator_partition", "status"])
+    columns = ["group_id", "coordinator_partition", "status"]
+    is_expired = pc.field("status").isin(list(EXPIRED))
+    return map(frame_of, state.tables.pieces(_EXPIRATION, columns, is_expired))
 
 
 def _settings(state: ReplayedWorkspace) -> LogSettings:
@@ -187,20 +206,11 @@ def _growth(
     return growth, [] if asked.disk is None else outlooks(growth, asked.disk), unknown
 
 
-def _of_groups(tables: Mapping[str, pa.Table], selection: Selection) -> dict[str, pa.Table]:
-    """Return tables with the groups that are wanted, where they are about groups."""
-    if not (selection.groups or selection.exclude_groups):
-        return dict(tables)
-    usage = tables["topic_usage"]
-    there = [name for name in pc.unique(usage["group_id"]).to_pylist() if name is not None]
-    names = names_wanted(there, selection.groups, selection.exclude_groups, there)
-    wanted = pa.array(names, pa.string())
-    return {
-        name: rows.filter(pc.is_in(rows["group_id"], wanted))
-        if "group_id" in rows.column_names
-        else rows
-        for name, rows in tables.items()
-    }
+def _of_groups(rows: PartedTable, wanted: WantedGroups) -> PartedTable:
+    """Return a table with the groups that are wanted, where it is about groups."""
+    if wanted.is_all or "group_id" not in rows.column_names:
+        return rows
+    return rows.where(wanted.condition)
 
 
 USAGE: Final = Question(

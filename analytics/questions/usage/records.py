@@ -7,8 +7,9 @@ buckets of whole groups, in files where they are many, so that a bucket fits int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import polars as pl
@@ -22,6 +23,7 @@ from analytics.tables.record_keys import spread
 from schemas import INTERNAL_TOPICS, record_types
 
 if TYPE_CHECKING:
+    from analytics.engine.part_runs import ReadPart
     from analytics.workspace import Workspace
 
 COMMITS: Final = "offset_commit"
@@ -73,7 +75,8 @@ _MARKER: Final = pl.Schema(
     }
 )
 _LOG: Final = ("topic", "partition")
-_ROWS: Final = "records"
+ROWS: Final = "records"
+"""What buckets call the records."""
 
 
 class Place(NamedTuple):
@@ -265,15 +268,18 @@ class LogSums:
     Attributes:
         transactions: How transactions ended.
         complete_from: By partition the offset from which on every record is there; absent: none.
+        without_bytes: Records of which nobody knows how many bytes they took.
     """
 
     transactions: Transactions
     complete_from: Mapping[Place, int]
+    without_bytes: int = 0
     _ends: list[pl.DataFrame] = field(default_factory=list)
     _since: list[pl.DataFrame] = field(default_factory=list)
 
     def add(self, records: pl.DataFrame) -> None:
         """Take records: `RECORD`."""
+        self.without_bytes += records["bytes"].null_count()
         log = pl.col("topic").cast(pl.String), pl.col("partition")
         in_transactions = records.filter(pl.col("producer_id").is_not_null())
         if len(in_transactions):
@@ -370,32 +376,46 @@ def read_records(
 
 
 def laid_out(
-    pieces: Iterator[pl.DataFrame], records: int, folder: str, most: int
-) -> Iterator[pl.DataFrame]:
-    """Read all records, and yield them again by bucket: a group is whole in one of them.
+    pieces: Iterator[pl.DataFrame],
+    of_groups: Mapping[str, Iterable[pl.DataFrame]],
+    folder: str,
+    buckets: int,
+) -> list[ReadPart]:
+    """Read all records, and return what reads them again by bucket: a group is whole in one.
 
-    Records without a group are in any. Where there are too many to hold them, they lie in files
-    until it is their bucket's turn.
+    Records without a group are in any. Where there are several buckets, rows lie in files.
 
     Args:
         pieces: The records.
-        records: About how many there are.
+        of_groups: By name rows of other tables that have `group_id`, at least one frame of each.
         folder: For the files; it must be there.
-        most: About so many records a bucket shall have.
+        buckets: How many.
     """
-    buckets = -(-records // most)
-    if buckets <= 1:
-        return iter([pl.concat([RECORD.to_frame(), *pieces])])
+    if buckets == 1:
+        rows = {name: pl.concat(each) for name, each in of_groups.items()}
+        return [partial(dict, {ROWS: pl.concat([RECORD.to_frame(), *pieces]), **rows})]
     group = pl.col("group_id")
     number = pl.when(group.is_null()).then(pl.col("offset")).otherwise(spread(group))
     # The dictionaries of several batches of one Arrow file must be one.
     texts = pl.col("topic", "table").cast(pl.String)
-    with BucketFiles(folder, _ROWS) as files:
+    with BucketFiles(folder, ROWS) as files:
         for each in pieces:
             files.add(each.with_columns(texts), number % buckets)
-    return (_of_files(folder, bucket) for bucket in range(buckets))
+    empty: dict[str, pl.DataFrame] = {}
+    for name, frames in of_groups.items():
+        with BucketFiles(folder, name) as files:
+            for frame in frames:
+                files.add(frame, spread(group) % buckets)
+                empty[name] = frame.clear()
+    return [partial(_of_files, folder, bucket, empty) for bucket in range(buckets)]
 
 
-def _of_files(folder: str, bucket: int) -> pl.DataFrame:
-    rows = (each.cast(RECORD) for each in rows_of_bucket(folder, bucket, _ROWS))
-    return pl.concat([RECORD.to_frame(), *rows])
+def _of_files(
+    folder: str, bucket: int, empty: Mapping[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    rows = (each.cast(RECORD) for each in rows_of_bucket(folder, bucket, ROWS))
+    others = {
+        name: pl.concat([nothing, *rows_of_bucket(folder, bucket, name)])
+        for name, nothing in empty.items()
+    }
+    return {ROWS: pl.concat([RECORD.to_frame(), *rows]), **others}

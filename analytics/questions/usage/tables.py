@@ -2,66 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import table_of
+from analytics.contracts import contract_schema
+from analytics.decode.selection import Selection
 from analytics.engine.key_places import homes_in
+from analytics.engine.part_runs import PartAnswers, PartRunner
 from analytics.questions.usage.accounts import (
     identity,
     limitations,
     partition_usage,
     untabled_usage,
 )
-from analytics.questions.usage.clock_differences import (
-    AppendTimes,
-    clock_differences,
-    stated_times,
+from analytics.questions.usage.bucket_answers import (
+    BATCHES,
+    COMMITTED,
+    EXPIRATION,
+    GROUPS,
+    ORDERS,
+    PATTERNS,
+    SUMS,
+    BucketQuestion,
+    NamesThere,
+    WantedGroups,
+    chosen,
+    clock_limit,
+    usage_of_bucket,
 )
+from analytics.questions.usage.clock_differences import AppendTimes, clock_differences
 from analytics.questions.usage.coordinator_load import (
     Placed,
     coordinator_load,
-    groups_placed,
-    placed,
+    log_sums,
+    log_sums_together,
+    placed_together,
 )
-from analytics.questions.usage.deletions import offset_deletions, one_shot_groups
-from analytics.questions.usage.key_usage import (
-    KnownLogs,
-    commit_rows,
-    committers,
-    ordered,
-    topic_usage,
-    usage_rows,
-)
-from analytics.questions.usage.limits import growth_rows, record_growth, size_limits
+from analytics.questions.usage.deletions import OFFSETS_COLUMNS, clusters_of
+from analytics.questions.usage.key_usage import KnownLogs, topic_usage
 from analytics.questions.usage.log_cleaning import (
     CopyOfLog,
     bounds_of,
     copies_of_logs,
     left_in_logs,
-    left_rows,
     log_cleaning,
 )
 from analytics.questions.usage.records import (
+    RECORD,
     LogSums,
     Place,
     Transactions,
     laid_out,
     read_records,
 )
+from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.tables.buckets import MOST_ROWS
+from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
     from analytics.questions.usage.accounts import Identity
     from analytics.questions.usage.log_settings import LogSettings
     from analytics.workspace import Workspace
-    from schemas.usage_rules import UsageRules
 
 
 @dataclass(frozen=True)
@@ -69,27 +80,36 @@ class KnownState:
     """State tables that usage is held against, as far as there are any.
 
     Attributes:
-        groups: The table `groups`.
         leaders: The table `partition_leaders`.
         topics: The table `topics`.
+        groups: The table `groups`, some rows at a time; read once, as the others below.
         committed: The table `committed_offsets`: `OFFSETS_COLUMNS`.
         expiration: The evaluation `offset_expiration` of the same instant, where there is one.
     """
 
-    groups: pa.Table
     leaders: pa.Table
     topics: pa.Table
-    committed: pa.Table
-    expiration: pa.Table | None = None
+    groups: Iterable[pl.DataFrame]
+    committed: Iterable[pl.DataFrame]
+    expiration: Iterable[pl.DataFrame] | None = None
 
     @classmethod
     def nothing(cls) -> KnownState:
         """Return that no state is known."""
-        groups, leaders, topics = (
+        leaders, topics, groups = (
             pa.schema([(each.name, pa.null()) for each in table(name).columns]).empty_table()
-            for name in ("groups", "partition_leaders", "topics")
+            for name in ("partition_leaders", "topics", "groups")
         )
-        return cls(groups, leaders, topics, table_of("committed_offsets", []))
+        kinds = contract_schema("committed_offsets")
+        committed = pl.DataFrame(schema={name: kinds[name] for name in OFFSETS_COLUMNS})
+        no_group = polars_rows(groups).cast({"group_id": pl.String})
+        return cls(leaders, topics, [no_group], [committed])
+
+    @property
+    def of_groups(self) -> dict[str, Iterable[pl.DataFrame]]:
+        """The tables that have rows of groups, by the names that buckets have."""
+        found = {GROUPS: self.groups, COMMITTED: self.committed}
+        return found if self.expiration is None else {**found, EXPIRATION: self.expiration}
 
     @property
     def offsets_partitions(self) -> int | None:
@@ -112,12 +132,16 @@ class Usage:
         even: Whether bytes come out even.
         placed: How groups lie on partitions.
         limitations: What cannot be told, one sentence each.
+        sums: What was asked to be added up.
+        wanted: The groups that were added up.
     """
 
-    tables: Mapping[str, pa.Table]
+    tables: PartedTables
     even: Identity
     placed: Placed
     limitations: list[str]
+    sums: UsageSums
+    wanted: WantedGroups
 
     @property
     def rows(self) -> pa.Table:
@@ -135,14 +159,31 @@ class Usage:
         return self.tables["log_cleaning"]
 
 
+@dataclass(frozen=True)
+class UsageAsked:
+    """What is asked of records.
+
+    Attributes:
+        interval_ms: What commits are held against; None is the rules' interval.
+        by: What records and bytes are added up by.
+        groups: The groups that are added up.
+        bucket_rows: About so many records are looked at in one go.
+    """
+
+    interval_ms: int | None = None
+    by: str = "record-type"
+    groups: Selection = field(default_factory=Selection)
+    bucket_rows: int = MOST_ROWS
+
+
 def usage_tables(
     space: Workspace,
     manifest: Mapping[str, Any],
     settings: LogSettings,
     known: KnownState | None = None,
-    interval_ms: int | None = None,
+    asked: UsageAsked | None = None,
     now_ms: int | None = None,
-    bucket_rows: int = MOST_ROWS,
+    runner: PartRunner | None = None,
 ) -> Usage:
     """Read every decoded record once.
 
@@ -151,95 +192,149 @@ def usage_tables(
         manifest: Its own, or that of a replay of it.
         settings: Those in force.
         known: State tables.
-        interval_ms: What commits are held against; None is the rules' interval.
+        asked: What is asked.
         now_ms: The instant; None is the end of each broker's copy.
-        bucket_rows: About so many records are looked at in one go.
+        runner: Where buckets are looked at.
 
     Raises:
         WorkspaceError: A table is damaged.
     """
-    known, rules = known or KnownState.nothing(), settings.rules
-    interval_ms = interval_ms or round(rules.interval_seconds * 1000)
-    logs, of_logs, markers, made = _of_buckets(
-        space, manifest, settings, interval_ms, now_ms, bucket_rows
+    known, asked = known or KnownState.nothing(), asked or UsageAsked()
+    found = _of_buckets(space, manifest, settings, known, asked, now_ms, runner or PartRunner())
+    tables, question = dict(found.answers.tables), found.question
+    wanted, by, parts = question.wanted, question.by, found.answers.sums
+    without_keys = pl.concat(each.without_keys for each in parts)
+    others = topic_usage(
+        without_keys,
+        untabled_usage(manifest),
+        None if known.expiration is None else _NOT_EXPIRED,
+        lacks_bytes=question.lacks_bytes,
     )
-    left = left_in_logs(made["left"], made["batches"], markers, of_logs)
-    lacks_bytes = bool(made["topic_usage"]["without_bytes"].sum())
-    rows = topic_usage(made["topic_usage"], untabled_usage(manifest), known.expiration)
+    of_others = polars_rows(others)
+    tables["topic_usage"] = _with_held(tables["topic_usage"], others)
+    tables["clock_differences"] = _with_held(
+        tables["clock_differences"], clock_differences(found.appended)
+    )
+    batches = map(polars_rows, tables.pop(BATCHES).pieces())
+    topic = RECORD["topic"]
+    left = pl.concat(each.left for each in parts).with_columns(pl.col("topic").cast(topic))
+    left_by_log = left_in_logs(left, batches, found.markers, question.logs)
+    logs = log_sums_together([*(each.logs for each in parts), log_sums(of_others)])
     partitions = partition_usage(manifest)
-    even = identity(partitions, rows)
-    homes = homes_in(manifest).get(CONSUMER_OFFSETS)
-    found = placed(groups_placed(rows), homes.partitions if homes else known.offsets_partitions)
-    clusters, deletions = one_shot_groups(rows, known.groups, rules)
-    tables = {
-        "topic_usage": rows,
+    even = identity(partitions, arrow_rows(logs))
+    lie = placed_together([each.placed for each in parts], question.partitions)
+    clusters = clusters_of(map(polars_rows, tables.pop(PATTERNS).pieces()), settings.rules)
+    is_cluster = pl.col("pattern").is_in(clusters["pattern"].to_pylist())
+    tables["group_deletions"] = tables["group_deletions"].where(is_cluster)
+    sums = _sums(tables.pop(SUMS, None), parts, chosen(of_others, wanted), by)
+    held = {
         "partition_usage": partitions,
-        "log_cleaning": log_cleaning(logs, settings, left, rows),
-        "committers": committers(made["committers"], rules, interval_ms, lacks_bytes=lacks_bytes),
-        "size_limits": size_limits(rows, settings),
-        "record_growth": record_growth(made["record_growth"], rules.growing, settings),
-        "clock_differences": clock_differences(made["clock_differences"]),
+        "log_cleaning": log_cleaning(found.logs, settings, left_by_log, arrow_rows(logs)),
         "one_shot_groups": clusters,
-        "group_deletions": deletions,
-        "offset_deletions": offset_deletions(known.committed, known.groups, known.topics),
-        "coordinator_load": coordinator_load(rows, partitions, known.leaders, found, rules),
+        "coordinator_load": coordinator_load(logs, partitions, known.leaders, lie, settings.rules),
     }
-    return Usage(tables, even, found, limitations(manifest, even))
+    tables |= {name: PartedTable.held(rows) for name, rows in held.items()}
+    return Usage(PartedTables(tables), even, lie, limitations(manifest, even), sums, wanted)
 
 
-def usage_of_bucket(
-    records: pl.DataFrame, logs: KnownLogs, rules: UsageRules, interval_ms: int
-) -> dict[str, pl.DataFrame]:
-    """Return what the records of one bucket give to the tables: whole rows, or sums that add up.
+_NOT_EXPIRED = pa.table(
+    {
+        "group_id": pa.array([], pa.string()),
+        "coordinator_partition": pa.array([], pa.int32()),
+        "status": pa.array([], pa.string()),
+    }
+)
+"""Of records without keys no commit is one."""
 
-    Args:
-        records: `RECORD`, of whole groups.
-        logs: What is known of the logs.
-        rules: How far apart times may be.
-        interval_ms: What commits are held against.
 
-    Returns:
-        By name what `usage_rows`, `commit_rows`, `growth_rows` and `stated_times` return, and both
-        that `left_rows` returns.
+def _with_held(rows: PartedTable, further: pa.Table) -> PartedTable:
+    """Return a table with a few rows besides, none of which is equal to one of its own."""
+    if not further.num_rows:
+        return rows
+    if len(rows.parts) == 1 and isinstance(rows.parts[0], pa.Table):
+        both = pa.concat_tables([rows.parts[0], further.cast(rows.schema)])
+        sorted_rows = rows.order.sort(polars_rows(both))
+        return PartedTable(rows.schema, [arrow_rows(sorted_rows).cast(rows.schema)], rows.order)
+    return PartedTable(rows.schema, [*rows.parts, further.cast(rows.schema)], rows.order)
+
+
+def _sums(
+    by_group: PartedTable | None, parts: Sequence[Any], others: pl.DataFrame, by: str
+) -> UsageSums:
+    """Return what was added up, with the rows that are of no bucket."""
+    of_others = sums_of(others, by)
+    if by_group is None:
+        found = together([*(each.sums for each in parts), of_others], by)
+        return UsageSums(PartedTable.held(arrow_rows(found)), int(found["bytes"].sum()))
+    whole = _with_held(by_group, arrow_rows(together([of_others], GROUP)))
+    sizes = [*(each.sums["bytes"] for each in parts), of_others["bytes"]]
+    return UsageSums(whole, sum(int(each.sum()) for each in sizes))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What was found of all buckets.
+
+    Attributes:
+        answers: What was made of each.
+        question: What each was asked.
+        logs: Copies of logs.
+        markers: Control records, and whether they are needed.
+        appended: Commits that were appended before earlier ones.
     """
-    rows = ordered(records, logs)
-    left, batches = left_rows(rows, logs)
-    return {
-        "topic_usage": usage_rows(rows),
-        "committers": commit_rows(rows, logs, interval_ms),
-        "left": left,
-        "batches": batches,
-        "record_growth": growth_rows(records),
-        "clock_differences": stated_times(records, _clock_limit(rules)),
-    }
+
+    answers: PartAnswers
+    question: BucketQuestion
+    logs: list[CopyOfLog]
+    markers: pl.DataFrame
+    appended: pl.DataFrame
 
 
 def _of_buckets(
     space: Workspace,
     manifest: Mapping[str, Any],
     settings: LogSettings,
-    interval_ms: int,
+    known: KnownState,
+    asked: UsageAsked,
     now_ms: int | None,
-    bucket_rows: int,
-) -> tuple[list[CopyOfLog], KnownLogs, pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Return the logs, what is known of them, their markers, and what all buckets give."""
+    runner: PartRunner,
+) -> _Found:
     rules = settings.rules
     sums = LogSums(
         Transactions.in_workspace(space), _complete(copies_of_logs(manifest, {}, now_ms))
     )
-    appended = AppendTimes(_clock_limit(rules))
+    appended, names = AppendTimes(clock_limit(settings)), NamesThere(asked.groups)
     lists = {name: each.lists for name, each in rules.growing.items()}
     records = sum(each["records"] or 0 for each in manifest["partitions"])
-    with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
-        buckets = laid_out(
-            read_records(space, lists, (sums, appended)), records, folder, bucket_rows
-        )
+    buckets = max(-(-records // asked.bucket_rows), 1)
+    with _folder(runner) as folder:
+        pieces = read_records(space, lists, (sums, appended, names))
+        parts = laid_out(pieces, known.of_groups, folder, buckets)
         logs = copies_of_logs(manifest, sums.first_open, now_ms)
-        known = _known(logs, sums, settings)
-        found = [usage_of_bucket(each, known, rules, interval_ms) for each in buckets]
-    made = {name: pl.concat([each[name] for each in found]) for name in found[0]}
-    differences = [made["clock_differences"], *appended.rows]
-    return logs, known, sums.markers, {**made, "clock_differences": pl.concat(differences)}
+        homes = homes_in(manifest).get(CONSUMER_OFFSETS)
+        question = BucketQuestion(
+            _known(logs, sums, settings),
+            settings,
+            asked.interval_ms or round(rules.interval_seconds * 1000),
+            known.topics,
+            homes.partitions if homes else known.offsets_partitions,
+            bool(sums.without_bytes),
+            WantedGroups(asked.groups, sorted(names.found)),
+            asked.by,
+        )
+        orders = {**ORDERS, SUMS: most_first(asked.by)}
+        answers = runner.run(partial(usage_of_bucket, question), parts, orders)
+    return _Found(answers, question, logs, sums.markers, appended.rows)
+
+
+@contextmanager
+def _folder(runner: PartRunner) -> Iterator[str]:
+    """Hand over a folder for records, which all machines see where buckets are looked at there."""
+    if runner.folder is not None:
+        yield f"{runner.folder}/records-{uuid.uuid4().hex}"
+        return
+    with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def _known(logs: list[CopyOfLog], sums: LogSums, settings: LogSettings) -> KnownLogs:
@@ -260,8 +355,3 @@ def _complete(logs: list[CopyOfLog]) -> dict[Place, int]:
         for each in logs
         if each.is_leading and each.complete_from is not None
     }
-
-
-def _clock_limit(rules: UsageRules) -> int:
-    """Return by how many milliseconds times may differ."""
-    return round(rules.clock_seconds * 1000)

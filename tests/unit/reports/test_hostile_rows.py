@@ -59,6 +59,7 @@ def test_a_terminal_shows_a_line_a_row_and_nothing_else(names: list[str]) -> Non
 class Placed(NamedTuple):
     partitions: int | None
     misplaced: list[tuple[str, int, int]]
+    misplaced_groups: int = 1
     fits: int | None = None
 
 

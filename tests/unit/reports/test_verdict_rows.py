@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pytest
+
+from reports.answers.merged_verdicts import RAW, MergedVerdicts
 from reports.answers.timeline import VERDICT_HEADS, merged, verdict_section
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -67,6 +72,47 @@ def test_what_is_said_of_a_whole_group_is_not_said_of_its_partitions_again() -> 
     whole = row(None, topic=None, verdict="cannot tell", reason="records are lost")
     rows = [whole, row(0, verdict="cannot tell", reason="records are lost"), row(1)]
     assert [each["partitions"] for each in merged(rows)] == ["", "1"]
+
+
+class SomeAtATime(NamedTuple):
+    rows: pa.Table
+    most: int
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        wanted = self.rows if columns is None else self.rows.select(columns)
+        yield wanted.slice(0, 0)
+        for start in range(0, wanted.num_rows, self.most):
+            yield wanted.slice(start, self.most)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.rows.num_rows)
+
+    def first(self, most: int) -> pa.Table:
+        return self.rows.slice(0, most)
+
+    def whole(self) -> pa.Table:
+        return self.rows
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_verdicts_that_are_read_some_at_a_time_are_put_together_all_the_same(most: int) -> None:
+    lost = "records are lost"
+    rows = [
+        *(row(number, group_id=name) for name in ("a", "b") for number in (0, 1, 3)),
+        *(row(None, group_id=name, topic=None, verdict="cannot tell", reason=lost) for name in "a"),
+        *(row(number, group_id="a", verdict="cannot tell", reason=lost) for number in (0, 1)),
+        *(
+            row(number, minutes=number, group_id=name, verdict=f"no loss found since 12:0{number}")
+            for name in ("a", "b")
+            for number in (0, 2, 1)
+        ),
+    ]
+    table = pa.Table.from_pylist(rows, RAW)
+    parted = MergedVerdicts(SomeAtATime(table, most), list(VERDICT_HEADS))
+    assert parted.whole().to_pylist() == merged(rows)
+    assert parted.num_rows == len(merged(rows))
+    assert parted.first(2).to_pylist() == merged(rows)[:2]
 
 
 def test_records_are_shown_where_there_is_room_and_keep_partitions_apart() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from analytics.errors import SettingRefusedError
 from analytics.questions.answer import Answer
+from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
@@ -72,29 +73,49 @@ def test_it_needs_no_table_but_those_it_names(tmp_path: Path) -> None:
     assert row["verdict"] == "no loss found since 2026-11-21T12:00:00.000Z"
 
 
-def test_without_a_metadata_log_a_change_of_the_leader_may_have_lost_commits(
-    tmp_path: Path,
-) -> None:
+def led_by_two(folder: Path, tables: Mapping[str, Iterable[Row]]) -> Path:
+    """Return a workspace without a metadata log, whose partition had two leaders."""
     epochs = [{"epoch": each, "first_offset": 50 * each} for each in (0, 1)]
     led = {"topic": "__consumer_offsets", "partition": 0, "records": 1}
-    workspace = space(
-        tmp_path / "space",
-        {
-            "committed_offsets": [committed()],
-            "coordinator_epochs": [
-                led
-                | {"leader_epoch": each, "from_offset": 50 * each, "from_timestamp": minutes(at)}
-                for each, at in ((0, -9), (1, 5))
-            ],
-        },
-    )
+    leaders = [
+        led | {"leader_epoch": each, "from_offset": 50 * each, "from_timestamp": minutes(at)}
+        for each, at in ((0, -9), (1, 5))
+    ]
+    workspace = space(folder, {"coordinator_epochs": leaders, **tables})
     manifest = json.loads((workspace / "manifest.json").read_text())
     manifest["partitions"][0]["leader_epochs"] = epochs
     (workspace / "manifest.json").write_text(json.dumps(manifest))
+    return workspace
+
+
+def test_without_a_metadata_log_a_change_of_the_leader_may_have_lost_commits(
+    tmp_path: Path,
+) -> None:
+    workspace = led_by_two(tmp_path / "space", {"committed_offsets": [committed()]})
     *untold, since = verdicts_on_billing(workspace)
     assert {(row["verdict"], row["at"]) for row in untold} == {("cannot tell", minutes(5))}
     assert all("the dump has no metadata log" in row["reason"] for row in untold)
     assert since["verdict"] == "no loss found since 2026-11-21T12:05:00.000Z"
+
+
+def test_a_group_that_no_table_has_is_looked_at_once_whatever_the_number_of_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("billing", "orders", "shipping")
+    topic = {"topic": "__consumer_offsets", "partitions": 1, "source": "record"}
+    workspace = led_by_two(
+        tmp_path / "space",
+        {
+            "groups": [group(each) for each in names],
+            "committed_offsets": [committed() | {"group_id": each} for each in names],
+            "topics": [topic],
+        },
+    )
+    asked = ("billing", "nobody", "shipping")
+    whole = answered(workspace, groups=asked).tables["offset_verdicts"]
+    assert whole["group_id"].to_pylist().count("nobody") == 1
+    monkeypatch.setattr(group_verdicts, "AT_ONCE", 1)
+    assert answered(workspace, groups=asked).tables["offset_verdicts"].equals(whole)
 
 
 def test_nothing_may_be_left_of_what_was_compacted(tmp_path: Path) -> None:

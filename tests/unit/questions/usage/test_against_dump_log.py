@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.questions.usage.log_settings import LogSettings
-from analytics.questions.usage.tables import Usage, usage_tables
+from analytics.questions.usage.tables import Usage, UsageAsked, usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
 from tests.support.dump_folder import dumps_in
@@ -171,7 +171,8 @@ def test_in_buckets_of_a_few_records_every_table_is_the_same(
     space = decoded_here([f"{copy}={dump.root / copy}" for copy in dump.copies], tmp_path)
     asked = space, space.manifest(), LogSettings(usage_rules())
 
-    whole, divided = usage_tables(*asked), usage_tables(*asked, bucket_rows=40)
+    whole = usage_tables(*asked)
+    divided = usage_tables(*asked, asked=UsageAsked(bucket_rows=40))
 
     assert divided.tables.keys() == whole.tables.keys()
     for name, rows in whole.tables.items():

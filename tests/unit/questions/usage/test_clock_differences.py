@@ -58,7 +58,7 @@ def differences(
     for each in pieces:
         appended.add(each)
     stated = [stated_times(each, LIMIT_MS) for each in pieces]
-    rows: list[dict[str, Any]] = clock_differences(pl.concat([*stated, *appended.rows])).to_pylist()
+    rows: list[dict[str, Any]] = clock_differences(pl.concat([*stated, appended.rows])).to_pylist()
     return rows
 
 

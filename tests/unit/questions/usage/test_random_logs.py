@@ -73,7 +73,7 @@ def test_a_pass_leaves_what_the_slow_cleaner_leaves(
     known = known_logs(log, bound, horizons=((HORIZON, 0, with_horizon),), now_ms=now)
     sums, batches = left_rows(ordered_rows(log, known), known)
     no_markers = known.transactions.markers.clear().with_columns(is_needed=False)
-    found = left_in_logs(sums, batches, no_markers, known)
+    found = left_in_logs(sums, [batches], no_markers, known)
 
     expected = cleaned(log, bound, now)
     sizes = {each.offset: each.size for each in log}
@@ -98,7 +98,8 @@ def test_a_marker_goes_with_its_horizon_once_nothing_of_its_transaction_is_left(
     rows = ordered_rows(log, known)
     sums.add(rows.select(RECORD.names()))
 
-    (found,) = left_in_logs(*left_rows(rows, known), sums.markers, known).values()
+    left, batches = left_rows(rows, known)
+    (found,) = left_in_logs(left, [batches], sums.markers, known).values()
 
     # 0 has gone; 9 is needed; the horizon of 10 and 19 is to come; 20 has none; 30 is beyond.
     assert (found.markers, found.marker_bytes) == (4, 40)
