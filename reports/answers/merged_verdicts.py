@@ -23,7 +23,7 @@ RAW: Final = pa.schema(_COLUMNS)
 """What is read of the table `offset_verdicts`."""
 NO_LOSS: Final = "no loss found"
 _PARTITIONS: Final = "partitions"
-_SAID: Final = ("group_id", "verdict", "at", "reason")
+_ALIKE: Final = ("group_id", "verdict", "at", "reason")
 
 
 def merged_rows(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -53,8 +53,8 @@ def merged_rows(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 def _said_once(rows: pl.DataFrame) -> pl.DataFrame:
     """Leave out what is said of a partition and of its whole group alike."""
     of_group = pl.col("topic").is_null()
-    whole = rows.filter(of_group).select(*_SAID, pl.lit(value=True).alias("is_said")).unique()
-    marked = rows.join(whole, list(_SAID), "left", nulls_equal=True, maintain_order="left")
+    whole = rows.filter(of_group).select(*_ALIKE, pl.lit(value=True).alias("is_said")).unique()
+    marked = rows.join(whole, list(_ALIKE), "left", nulls_equal=True, maintain_order="left")
     return marked.filter(of_group | pl.col("is_said").is_null()).drop("is_said")
 
 

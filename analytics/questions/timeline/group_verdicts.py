@@ -110,12 +110,12 @@ class VerdictSums(NamedTuple):
 
     Attributes:
         cannot_tell: Whether a verdict says so.
-        known: Which of the names and patterns that match no group that is there match one of which
-            there is a verdict.
+        matched_names: Which of the names and patterns that match no group that is there match one
+            of which there is a verdict.
     """
 
     cannot_tell: bool
-    known: Sequence[str]
+    matched_names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -181,12 +181,12 @@ def verdicts_of_part(shared: _Shared, rows: Mapping[str, pl.DataFrame]) -> PartA
     )
 
 
-def matched(asked: Sequence[str], groups: pl.Series) -> list[str]:
+def matched(names: Sequence[str], groups: pl.Series) -> list[str]:
     """Return the names and patterns that match one of some groups."""
-    if not asked:
+    if not names:
         return []
     there = groups.unique().to_list()
-    return [each for each in asked if names_wanted(there, (each,))]
+    return [each for each in names if names_wanted(there, (each,))]
 
 
 class _Part(NamedTuple):

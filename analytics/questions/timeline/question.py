@@ -94,7 +94,7 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     happened = verdicts_of_groups(state, known, frames, others, groups.missing)
     events = group_events(state, since, until, groups.missing)
     # One that was deleted, or lost, has a timeline nevertheless.
-    there = [each for part in happened.sums for each in part.known]
+    there = [each for part in happened.sums for each in part.matched_names]
     there += [each for part in events.sums for each in part]
     groups = replace(
         groups, missing=tuple(each for each in groups.missing if each not in set(there))

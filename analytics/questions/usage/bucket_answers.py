@@ -100,10 +100,12 @@ class WantedGroups:
         return pl.col("group_id").map_batches(partial(_are_wanted, self), return_dtype=pl.Boolean)
 
 
-def _are_wanted(wanted: WantedGroups, groups: pl.Series) -> pl.Series:
-    asked = wanted.selection
+def _are_wanted(wanted_groups: WantedGroups, groups: pl.Series) -> pl.Series:
+    asked = wanted_groups.selection
     there = groups.drop_nulls().unique().to_list()
-    names = names_wanted(there, asked.groups, asked.exclude_groups, wanted.names_like_patterns)
+    names = names_wanted(
+        there, asked.groups, asked.exclude_groups, wanted_groups.names_like_patterns
+    )
     return groups.is_in(names).fill_null(value=False)
 
 
@@ -132,7 +134,7 @@ class BucketQuestion:
         topics: The state table `topics`.
         partitions: How many partitions `__consumer_offsets` has; None where nothing says.
         lacks_bytes: Nobody knows how many bytes some records took.
-        wanted: The groups whose rows are added up.
+        wanted_groups: The groups whose rows are added up.
         by: What they are added up by.
     """
 
@@ -142,7 +144,7 @@ class BucketQuestion:
     topics: pa.Table
     partitions: int | None
     lacks_bytes: bool
-    wanted: WantedGroups
+    wanted_groups: WantedGroups
     by: str
 
 
@@ -154,14 +156,14 @@ class BucketSums(NamedTuple):
         left: What a pass of the cleaner leaves, by log (`left_rows`).
         logs: Of `log_sums`.
         sums: Of `sums_of`; those by group are rows of the table `SUMS`, and here their bytes alone.
-        placed: How groups lie.
+        places: How groups lie.
     """
 
     without_keys: pl.DataFrame
     left: pl.DataFrame
     logs: pl.DataFrame
     sums: pl.DataFrame
-    placed: PlacedPart
+    places: PlacedPart
 
 
 def usage_of_bucket(question: BucketQuestion, read: Mapping[str, pl.DataFrame]) -> PartAnswer:
@@ -196,7 +198,7 @@ def usage_of_bucket(question: BucketQuestion, read: Mapping[str, pl.DataFrame]) 
     made = {name: polars_rows(each) for name, each in found.items()}
     made[BATCHES] = BY_BATCH.sort(_plain(batches))
     made[PATTERNS] = pattern_sums(names)
-    sums = sums_of(chosen(made["topic_usage"], question.wanted), question.by)
+    sums = sums_of(chosen(made["topic_usage"], question.wanted_groups), question.by)
     if question.by == GROUP:
         made[SUMS] = together([sums], GROUP)
         sums = sums.select("bytes")
@@ -212,9 +214,9 @@ def usage_of_bucket(question: BucketQuestion, read: Mapping[str, pl.DataFrame]) 
     )
 
 
-def chosen(rows: pl.DataFrame, wanted: WantedGroups) -> pl.DataFrame:
+def chosen(rows: pl.DataFrame, wanted_groups: WantedGroups) -> pl.DataFrame:
     """Return the rows that are shown of a table that has `group_id`."""
-    return rows if wanted.is_all else rows.filter(wanted.condition)
+    return rows if wanted_groups.is_all else rows.filter(wanted_groups.condition)
 
 
 def _plain(rows: pl.DataFrame) -> pl.DataFrame:

@@ -194,19 +194,19 @@ MOST_USED: Final = ranking(
 """The order of `topic_usage`."""
 
 
-def with_and_without_keys(made: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def with_and_without_keys(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return rows of `usage_rows` of records with keys, and those of records without.
 
     Groups have keys. Of what has none a row is of some of the records: they are in any bucket.
     """
-    pairs = made.select("topic", "record_type").unique().rows()
+    pairs = rows.select("topic", "record_type").unique().rows()
     keyed = [each for each in pairs if is_keyed(*each)]
     if not keyed:
-        return made.clear(), made
+        return rows.clear(), rows
     has_keys = pl.struct("topic", "record_type").is_in(
         [{"topic": topic, "record_type": name} for topic, name in keyed]
     )
-    return made.filter(has_keys), made.filter(~has_keys)
+    return rows.filter(has_keys), rows.filter(~has_keys)
 
 
 def _without_keys(rows: pl.DataFrame) -> pl.DataFrame:

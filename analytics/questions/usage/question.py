@@ -92,7 +92,7 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
     if growth is not None:
         tables["usage_growth"] = PartedTable.held(growth)
     # Bytes come out even of all groups only: rows are chosen when all is known.
-    chosen = {name: _of_groups(rows, found.wanted) for name, rows in tables.items()}
+    chosen = {name: _of_groups(rows, found.wanted_groups) for name, rows in tables.items()}
     return Answer(
         PartedTables(chosen),
         doubts=(*found.limitations, *unknown),
@@ -206,11 +206,11 @@ def _growth(
     return growth, [] if asked.disk is None else outlooks(growth, asked.disk), unknown
 
 
-def _of_groups(rows: PartedTable, wanted: WantedGroups) -> PartedTable:
+def _of_groups(rows: PartedTable, selection: WantedGroups) -> PartedTable:
     """Return a table with the groups that are wanted, where it is about groups."""
-    if wanted.is_all or "group_id" not in rows.column_names:
+    if selection.is_all or "group_id" not in rows.column_names:
         return rows
-    return rows.where(wanted.condition)
+    return rows.where(selection.condition)
 
 
 USAGE: Final = Question(

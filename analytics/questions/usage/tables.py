@@ -133,7 +133,7 @@ class Usage:
         placed: How groups lie on partitions.
         limitations: What cannot be told, one sentence each.
         sums: What was asked to be added up.
-        wanted: The groups that were added up.
+        wanted_groups: The groups that were added up.
     """
 
     tables: PartedTables
@@ -141,7 +141,7 @@ class Usage:
     placed: Placed
     limitations: list[str]
     sums: UsageSums
-    wanted: WantedGroups
+    wanted_groups: WantedGroups
 
     @property
     def rows(self) -> pa.Table:
@@ -181,7 +181,7 @@ def usage_tables(
     manifest: Mapping[str, Any],
     settings: LogSettings,
     known: KnownState | None = None,
-    asked: UsageAsked | None = None,
+    request: UsageAsked | None = None,
     now_ms: int | None = None,
     runner: PartRunner | None = None,
 ) -> Usage:
@@ -192,17 +192,17 @@ def usage_tables(
         manifest: Its own, or that of a replay of it.
         settings: Those in force.
         known: State tables.
-        asked: What is asked.
+        request: What is asked.
         now_ms: The instant; None is the end of each broker's copy.
         runner: Where buckets are looked at.
 
     Raises:
         WorkspaceError: A table is damaged.
     """
-    known, asked = known or KnownState.nothing(), asked or UsageAsked()
-    found = _of_buckets(space, manifest, settings, known, asked, now_ms, runner or PartRunner())
+    known, request = known or KnownState.nothing(), request or UsageAsked()
+    found = _of_buckets(space, manifest, settings, known, request, now_ms, runner or PartRunner())
     tables, question = dict(found.answers.tables), found.question
-    wanted, by, parts = question.wanted, question.by, found.answers.sums
+    wanted, by, parts = question.wanted_groups, question.by, found.answers.sums
     without_keys = pl.concat(each.without_keys for each in parts)
     others = topic_usage(
         without_keys,
@@ -222,7 +222,7 @@ def usage_tables(
     logs = log_sums_together([*(each.logs for each in parts), log_sums(of_others)])
     partitions = partition_usage(manifest)
     even = identity(partitions, arrow_rows(logs))
-    lie = placed_together([each.placed for each in parts], question.partitions)
+    lie = placed_together([each.places for each in parts], question.partitions)
     clusters = clusters_of(map(polars_rows, tables.pop(PATTERNS).pieces()), settings.rules)
     is_cluster = pl.col("pattern").is_in(clusters["pattern"].to_pylist())
     tables["group_deletions"] = tables["group_deletions"].where(is_cluster)
@@ -272,7 +272,7 @@ def _sums(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _BucketResults:
     """What was found of all buckets.
 
     Attributes:
@@ -294,37 +294,37 @@ def _of_buckets(
     space: Workspace,
     manifest: Mapping[str, Any],
     settings: LogSettings,
-    known: KnownState,
-    asked: UsageAsked,
+    facts: KnownState,
+    request: UsageAsked,
     now_ms: int | None,
     runner: PartRunner,
-) -> _Found:
+) -> _BucketResults:
     rules = settings.rules
     sums = LogSums(
         Transactions.in_workspace(space), _complete(copies_of_logs(manifest, {}, now_ms))
     )
-    appended, names = AppendTimes(clock_limit(settings)), NamesThere(asked.groups)
+    appended, names = AppendTimes(clock_limit(settings)), NamesThere(request.groups)
     lists = {name: each.lists for name, each in rules.growing.items()}
     records = sum(each["records"] or 0 for each in manifest["partitions"])
-    buckets = max(-(-records // asked.bucket_rows), 1)
+    buckets = max(-(-records // request.bucket_rows), 1)
     with _folder(runner) as folder:
         pieces = read_records(space, lists, (sums, appended, names))
-        parts = laid_out(pieces, known.of_groups, folder, buckets)
+        parts = laid_out(pieces, facts.of_groups, folder, buckets)
         logs = copies_of_logs(manifest, sums.first_open, now_ms)
         homes = homes_in(manifest).get(CONSUMER_OFFSETS)
         question = BucketQuestion(
             _known(logs, sums, settings),
             settings,
-            asked.interval_ms or round(rules.interval_seconds * 1000),
-            known.topics,
-            homes.partitions if homes else known.offsets_partitions,
+            request.interval_ms or round(rules.interval_seconds * 1000),
+            facts.topics,
+            homes.partitions if homes else facts.offsets_partitions,
             bool(sums.without_bytes),
-            WantedGroups(asked.groups, sorted(names.found)),
-            asked.by,
+            WantedGroups(request.groups, sorted(names.found)),
+            request.by,
         )
-        orders = {**ORDERS, SUMS: most_first(asked.by)}
+        orders = {**ORDERS, SUMS: most_first(request.by)}
         answers = runner.run(partial(usage_of_bucket, question), parts, orders)
-    return _Found(answers, question, logs, sums.markers, appended.rows)
+    return _BucketResults(answers, question, logs, sums.markers, appended.rows)
 
 
 @contextmanager

@@ -172,7 +172,7 @@ def test_in_buckets_of_a_few_records_every_table_is_the_same(
     asked = space, space.manifest(), LogSettings(usage_rules())
 
     whole = usage_tables(*asked)
-    divided = usage_tables(*asked, asked=UsageAsked(bucket_rows=40))
+    divided = usage_tables(*asked, request=UsageAsked(bucket_rows=40))
 
     assert divided.tables.keys() == whole.tables.keys()
     for name, rows in whole.tables.items():
