@@ -5,18 +5,30 @@ A table that was answered in parts is kept in files that are in order each, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from analytics.questions.balance.balance_tables import ORDERS as OF_BALANCE
 from analytics.questions.findings import audited_groups
+from analytics.questions.lag.question import BY_PARTITION
 from analytics.questions.lag.table import WORST_FIRST, worst_first
-from analytics.tables.parted_table import Order, by_key
+from analytics.questions.rebalances.rebalance_tables import ORDERS as OF_REBALANCES
+from analytics.questions.timeline import verdicts
+from analytics.questions.usage.bucket_answers import ORDERS as OF_USAGE
+from analytics.tables.parted_table import BY_GROUP, Order, by_key
 from schemas.evaluation_rules import lag_rules
 
-_ORDERS: Final[Mapping[str, Callable[[], Order]]] = {
-    "lag": lambda: Order(WORST_FIRST, partial(worst_first, rules=lag_rules())),
-    "audited_groups": lambda: audited_groups.WORST_FIRST,
+_ORDERS: Final[Mapping[str, Order]] = {
+    **OF_BALANCE,
+    **OF_REBALANCES,
+    **OF_USAGE,
+    "commit_requests": BY_GROUP,
+    "lag": Order(WORST_FIRST, partial(worst_first, rules=lag_rules())),
+    "status_history": BY_PARTITION,
+    "offset_moves": BY_PARTITION,
+    "audited_groups": audited_groups.WORST_FIRST,
+    "offset_verdicts": verdicts.WORST_FIRST,
 }
 """Those that are not in the order of their key."""
 
@@ -27,4 +39,4 @@ def order_of(name: str) -> Order:
     Raises:
         KeyError: There is no such table.
     """
-    return _ORDERS[name]() if name in _ORDERS else by_key(name)
+    return _ORDERS[name] if name in _ORDERS else by_key(name)

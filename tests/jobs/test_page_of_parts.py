@@ -14,7 +14,10 @@ from analytics.questions.table_orders import order_of
 from jobs.audit.page import page_of_audit
 from reports.page.html import html_of
 
-IN_PARTS = ("lag", "audited_groups", "offset_expiration")
+IN_PARTS = (
+    *("lag", "audited_groups", "offset_expiration", "offset_verdicts", "topic_usage"),
+    *("rebalances", "group_churn", "assignment_balance", "committers", "status_history"),
+)
 
 
 def in_three(space: Path, name: str) -> None:
@@ -25,7 +28,9 @@ def in_three(space: Path, name: str) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     for number in range(3):
-        mine = pc.is_in(rows["group_id"], groups.take(pa.array(range(number, len(groups), 3))))
+        mine = pc.is_in(
+            rows["group_id"], groups.take(pa.array(range(number, len(groups), 3), pa.int64()))
+        )
         pq.write_table(rows.filter(mine), folder / f"part-{number:05d}.parquet")
 
 

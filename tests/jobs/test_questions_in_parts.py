@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartRunner
+from analytics.questions.answer import Answer
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.expiration import expiry_tables, group_tables
@@ -20,6 +21,7 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.table_orders import order_of
 from analytics.questions.timeline import events as timeline_events
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
@@ -122,3 +124,13 @@ def assert_same_in_parts(
         monkeypatch.setattr(module, "AT_ONCE", at_once)
         for name, rows in rows_of(question, settings, parted).items():
             assert rows == whole[name], name
+    assert_in_known_order(question.ask(parted, settings))
+
+
+def assert_in_known_order(answer: Answer) -> None:
+    """Hold that who reads a table of parts from a workspace knows in which order it is."""
+    if set(answer.tables_to_keep) <= set(answer.tables):
+        for name in answer.tables_to_keep:
+            rows = answer.rows(name)
+            if len(rows.parts) > 1:
+                assert [*rows.order.columns] == [*order_of(name).columns], name

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 1_000_000
 """So many rows of whole groups are looked at together, about."""
-_ORDERS: Final = {BALANCE: BY_GROUP, ALTERNATIVES: BY_GROUP}
+ORDERS: Final = {BALANCE: BY_GROUP, ALTERNATIVES: BY_GROUP}
 
 _EPOCHS: Final = (
     *("group_id", "group_type", "epoch", "assignment_epoch", "protocol_type", "protocol"),
@@ -119,7 +119,7 @@ def tables_now(
     if tables.has(HISTORY) and not are_some_topics(state.manifest, tables.selection):
         needed = {**_NOW, HISTORY: _COMMITS}
     work = partial(now_of_part, judging)
-    return state.runner.run(work, group_reads(tables, needed, AT_ONCE), _ORDERS).tables
+    return state.runner.run(work, group_reads(tables, needed, AT_ONCE), ORDERS).tables
 
 
 def now_of_part(judging: Judging, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
@@ -158,7 +158,7 @@ def tables_ever(
     work = partial(ever_of_part, judging, held.following, sizes)
     runner = state.runner
     with group_parts({**held.rows(), **stored}, held.parts, runner.folder) as parts:
-        return runner.run(work, parts, _ORDERS).tables
+        return runner.run(work, parts, ORDERS).tables
 
 
 def ever_of_part(

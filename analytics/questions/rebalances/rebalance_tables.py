@@ -60,6 +60,7 @@ TABLES: Final = (
     *("rebalances", "group_churn", "rebalance_storms", "stalled_members"),
     "rebalance_causes",
 )
+ORDERS: Final = dict.fromkeys(TABLES, BY_GROUP)
 _GENERATIONS: Final = {
     "coordinator_partition": "partition",
     "group_id": "key.group",
@@ -81,7 +82,7 @@ def made_tables(state: ReplayedWorkspace, time: AskedTime) -> Mapping[str, Parte
         time,
     )
     parts = group_reads(state.tables, _TABLES, AT_ONCE)
-    return state.runner.run(work, parts, dict.fromkeys(TABLES, BY_GROUP)).tables
+    return state.runner.run(work, parts, ORDERS).tables
 
 
 def tables_of_part(
