@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.replay.log.arrow_rows import polars_rows
 from schemas.expectation_suites import IN_SET, NOT_NULL
 
 if TYPE_CHECKING:
@@ -117,9 +118,8 @@ def _like(rows: pa.Table, others: pa.Table) -> pa.Schema:
 
 def _differ(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
     """Hold rows to differ in some columns; null is a value like others, and no list is asked."""
-    code = _codes(rows, kwargs["columns"])
-    counts = np.bincount(code, minlength=1)
-    return pa.array(counts[code] == 1)
+    same = polars_rows(rows.select(list(kwargs["columns"]))).is_duplicated()
+    return (~same).to_arrow()
 
 
 def _never_back(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
@@ -180,8 +180,10 @@ def _codes(rows: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
 
 def _also(code: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one number for each pair of numbers."""
-    both = np.unique(np.stack([code, other]), axis=1, return_inverse=True)[1]
-    return both.reshape(-1).astype(np.int64)
+    dense = np.unique(other, return_inverse=True)[1].astype(np.int64)
+    # Both are below the number of rows, so their product is far below 2^63.
+    both = code * (dense.max(initial=0) + 1) + dense
+    return np.unique(both, return_inverse=True)[1].astype(np.int64)
 
 
 def _numbers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
