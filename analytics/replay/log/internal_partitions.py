@@ -57,6 +57,9 @@ def _homes(keys: pl.Series, partitions: int, disputed: Mapping[int, int]) -> pl.
     return keys.replace_strict(distinct, homes, default=None, return_dtype=pl.Int32)
 
 
+_AT_ONCE: Final = 100_000
+
+
 def homes_of(
     keys: pl.Series, partitions: int, disputed: Mapping[int, int] = _NONE
 ) -> NDArray[np.int64]:
@@ -84,6 +87,12 @@ def string_hashes(texts: pl.Series) -> NDArray[np.uint32]:
     That is the sum of its UTF-16 code units, each times 31 to the power of how many follow; the
     numbers overflow as Java's do.
     """
+    # Each code unit takes some thirty bytes.
+    slices = [_hashes_of(texts.slice(at, _AT_ONCE)) for at in range(0, len(texts), _AT_ONCE)]
+    return np.concatenate([np.zeros(0, np.uint32), *slices])
+
+
+def _hashes_of(texts: pl.Series) -> NDArray[np.uint32]:
     units, lengths = _code_units(texts)
     ends = np.cumsum(lengths, dtype=np.int64)
     powers = np.full(int(lengths.max(initial=0)) + 1, 31, np.uint32)
