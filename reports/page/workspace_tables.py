@@ -114,20 +114,25 @@ class WorkspaceTables:
         return self.tables.first(name, columns, most) if name in self.tables else self.rows(name)
 
     def largest(
-        self, name: str, order: Order, most: int, columns: Sequence[str], where: Condition
+        self,
+        name: str,
+        order: Order,
+        most: int,
+        columns: Sequence[str],
+        where: Condition | None = None,
     ) -> pa.Table:
-        """Return the first rows that fulfil a condition, in an order of one's own.
+        """Return the first rows of a table in an order of one's own.
 
         Args:
             name: Of a table that is there.
             order: Columns with "ascending" or "descending".
             most: So many rows.
             columns: Those that are looked at.
-            where: Which rows.
+            where: Which rows; None is all of them.
         """
         held: list[pa.Table] = []
         for piece in self.tables.pieces(name, columns):
-            rows = pa.concat_tables([*held, piece.filter(where)])
+            rows = pa.concat_tables([*held, piece if where is None else piece.filter(where)])
             held = [rows.take(pc.sort_indices(rows, list(order)).slice(0, most))]
         return held[0]
 

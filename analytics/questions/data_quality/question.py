@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "data_quality"
 FOLDERS: Final = (DECODED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
-AT_ONCE: Final = 1_000_000
+AT_ONCE: Final = 500_000
 """So many rows of whole groups are looked at together, about."""
 _GROUP: Final = "group_id"
 _ACROSS_ROWS: Final = ("per", "columns", "other_columns")
@@ -173,7 +173,7 @@ def _in_parts(
             needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
     rows = {name: stored_rows(stored.tables, name, columns) for name, columns in needed.items()}
     count = parts_for(stored.tables.count(*needed), AT_ONCE)
-    with group_parts(rows, count) as parts:
+    with group_parts(rows, count, runner.folder) as parts:
         return together(runner.run(partial(_checked_part, table, wanted), parts).sums)
 
 

@@ -85,7 +85,7 @@ def _audited_groups(state: ReplayedWorkspace, findings: pa.Table) -> tuple[Parte
     of_groups = polars_rows(findings.select(["group_id", "severity"])).drop_nulls("group_id")
     rows["findings"] = GroupRows([of_groups], pl.col("group_id"))
     parts = parts_for(stored.count(*there) + of_groups.height, AT_ONCE)
-    with group_parts(rows, parts) as reads:
+    with group_parts(rows, parts, state.runner.folder) as reads:
         made = state.runner.run(_audited_part, reads, {"audited_groups": WORST_FIRST})
     return made.tables["audited_groups"], counts_together(made.sums)
 

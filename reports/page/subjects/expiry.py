@@ -9,13 +9,17 @@ import pyarrow.compute as pc
 
 from reports.charts.expiring_offsets import expiry_calendar, retention_matrix
 from reports.page.chart_rows import at, dicts, figure, labels
-from reports.page.grids import Shown, grid_of
-from reports.page.model import Figure, Subject
+from reports.page.grids import Shown, grid_of, of_so_many
+from reports.page.model import Figure, Grid, Subject
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import duration
 from schemas.generated_names import shared_name, tool_naming
 
+_EXPIRATION, _WHAT_IF = "offset_expiration", "retention_what_if"
+_OF_WHAT_IF: Final = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
+_SOON: Final = (("expires_at", "ascending"), ("group_id", "ascending"))
+_SOON_BY_PARTITION: Final = (*_SOON, ("topic", "ascending"), ("partition", "ascending"))
 _MOST_GROUPS: Final = 14
 _MOST_ROWS: Final = 20
 _FINE: Final = {"safe", "not_lost_in_period"}
@@ -42,28 +46,31 @@ def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("offset_expiration"):
         return None
-    rows = read.rows("offset_expiration", [each.name for each in _COLUMNS])
-    soon = rows.sort_by([("expires_at", "ascending")])
-    what_if = read.rows("retention_what_if")
-    is_safe = bool(what_if.num_rows) and set(what_if["verdict"].to_pylist()) <= _FINE
+    what_if = read.rows(_WHAT_IF, _OF_WHAT_IF)
+    is_safe = bool(what_if.num_rows) and set(pc.unique(what_if["verdict"]).to_pylist()) <= _FINE
     return Subject(
         anchor="expiry",
         title="Expiry",
         question="Which committed offsets go when, and what would another retention cost?",
         notes=(_NOBODY_LOSES,) if is_safe else (),
-        figures=(*_calendar(soon), *(() if is_safe else _matrix(what_if))),
-        grids=(
-            grid_of(
-                "expiry-table",
-                "Committed offsets, those that expire first",
-                soon,
-                _COLUMNS,
-                top=_MOST_ROWS,
-                source="evaluations/offset_expiration",
-                stories=stories,
-            ),
-        ),
+        figures=(*_calendar(read), *(() if is_safe else _matrix(what_if))),
+        grids=(_grid(read, stories),),
     )
+
+
+def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
+    columns = [each.name for each in _COLUMNS]
+    source = f"evaluations/{_EXPIRATION}"
+    grid = grid_of(
+        "expiry-table",
+        "Committed offsets, those that expire first",
+        read.largest(_EXPIRATION, _SOON_BY_PARTITION, _MOST_ROWS, columns),
+        _COLUMNS,
+        top=_MOST_ROWS,
+        source=source,
+        stories=stories,
+    )
+    return of_so_many(grid, read.count(_EXPIRATION), source)
 
 
 def _together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -74,7 +81,7 @@ def _together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [named[place] for place in order]
 
 
-def _of_first_groups(rows: pa.Table, losses: pa.ChunkedArray | None = None) -> pa.Table:
+def _of_first_groups(rows: pa.Table, losses: pa.ChunkedArray) -> pa.Table:
     """Return the rows of the groups that are drawn, in their order.
 
     There may be millions of rows: of those of other groups nothing is turned into Python.
@@ -83,21 +90,40 @@ def _of_first_groups(rows: pa.Table, losses: pa.ChunkedArray | None = None) -> p
         rows: Those of a group that come first say where it stands, as `_together` has it.
         losses: Of each row: groups that lose more go before all others.
     """
-    if losses is None:
-        losses = pa.chunked_array([pa.repeat(0, rows.num_rows)], pa.int64())
     ranked = pa.table({"group_id": rows["group_id"], "loss": losses})
     ranked = ranked.take(pc.sort_indices(ranked, [("loss", "descending")]))
     ranked = ranked.group_by("group_id", use_threads=False).aggregate([("loss", "max")])
     known = [{**row, "named": row["group_id"]} for row in ranked.to_pylist()]
     together = sorted(_together(known), key=lambda row: -row["loss_max"])
+    return rows.filter(pc.is_in(rows["group_id"], _drawn_groups(together)))
+
+
+def _drawn_groups(together: list[dict[str, Any]]) -> pa.Array:
+    """Return the names, as they are, of the groups that are drawn: the first of those given."""
     shown = list(dict.fromkeys(row["group_id"] for row in together))[:_MOST_GROUPS]
     wanted = [row["named"] for row in together if row["group_id"] in shown]
-    return rows.filter(pc.is_in(rows["group_id"], pa.array(wanted, pa.string())))
+    return pa.array(wanted, pa.string())
 
 
-def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
-    timed = _of_first_groups(soon.filter(pc.is_valid(soon["expires_at"])))
-    timed = timed.select(["group_id", "expires_at", "status"])
+def _first_expiring(read: WorkspaceTables) -> list[str]:
+    """Return the groups of which offsets expire, those first of which one does."""
+    held: list[pa.Table] = []
+    is_timed = pc.is_valid(pc.field("expires_at"))
+    for piece in read.tables.pieces(_EXPIRATION, ["group_id", "expires_at"]):
+        rows = pa.concat_tables([*held, piece.filter(is_timed)])
+        soon = rows.take(pc.sort_indices(rows, list(_SOON)))
+        first = soon.group_by("group_id", use_threads=False).aggregate([("expires_at", "first")])
+        held = [first.rename_columns(["group_id", "expires_at"])]
+    names: list[str] = held[0]["group_id"].to_pylist()
+    return names
+
+
+def _calendar(read: WorkspaceTables) -> tuple[Figure, ...]:
+    together = _together([{"group_id": each, "named": each} for each in _first_expiring(read)])
+    is_drawn = pc.field("group_id").isin(_drawn_groups(together))
+    columns = ["group_id", "expires_at", "status"]
+    timed = read.rows(_EXPIRATION, columns, is_drawn & pc.is_valid(pc.field("expires_at")))
+    timed = timed.take(pc.sort_indices(timed, list(_SOON)))
     timed = timed.group_by(timed.column_names, use_threads=False).aggregate([])
     known = _together(dicts(timed, "group_id", "expires_at", "status"))
     groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
@@ -126,10 +152,10 @@ def _calendar(soon: pa.Table) -> tuple[Figure, ...]:
 
 
 def _matrix(what_if: pa.Table) -> tuple[Figure, ...]:
-    wanted = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
     lost = (pc.fill_null(what_if[name], 0) for name in ("lost_now", "lost_once"))
-    losses = pc.add(*lost) if what_if.num_rows else None
-    known = _together(dicts(_of_first_groups(what_if, losses), *wanted)) if what_if.num_rows else []
+    known = []
+    if what_if.num_rows:
+        known = _together(dicts(_of_first_groups(what_if, pc.add(*lost)), *_OF_WHAT_IF))
     known.sort(key=lambda row: -((row["lost_now"] or 0) + (row["lost_once"] or 0)))
     groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
     named = labels(groups)
