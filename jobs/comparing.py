@@ -47,7 +47,7 @@ def shown_against(
         path: Of the file.
         end_offsets: A file that says where logs ended.
         state: With the tables that describe groups, too.
-        answer: About groups.
+        answer: About groups, with all columns of theirs.
         output_format: The format.
         lag: The table `lag`: its numbers are compared, instead of those of `describe`.
 

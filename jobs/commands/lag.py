@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -100,6 +101,7 @@ def lag(  # noqa: PLR0913 - one parameter an option
     rules, and a verdict where it is blind. docs/lag.md explains both.
     """
     # Arrow is heavy: --help answers without it.
+    from analytics.gaps.group_selection import select_groups  # noqa: PLC0415
     from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_against  # noqa: PLC0415
@@ -110,8 +112,9 @@ def lag(  # noqa: PLR0913 - one parameter an option
         state: Replayed, answer: Answer, chosen_format: OutputFormat, metadata: Mapping[str, Any]
     ) -> PrintedAnswer:
         if against is not None:
+            compared = replace(answer, groups=select_groups(state))
             return shown_against(
-                console, against, end_offsets, state, answer, chosen_format, answer.tables["lag"]
+                console, against, end_offsets, state, compared, chosen_format, answer.tables["lag"]
             )
         tables = {name: answer.rows(name) for name in answer.tables}
         return PrintedAnswer(

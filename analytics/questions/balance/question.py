@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from analytics.dump.inspection.limitations import ranges
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_selection import select_groups
+from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partitions_set
 from analytics.questions.answer import Answer
 from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
@@ -53,7 +53,7 @@ def balance(state: ReplayedWorkspace, settings: BalanceSettings) -> Answer:
     """
     thresholds = state.settings.from_file.thresholds
     rules = balance_rules(thresholds("balance"))
-    groups = select_groups(state, with_offsets=False)
+    groups = select_groups(state, with_offsets=False, columns=(*HOMES, "member_count"))
     gaps = _gaps(state, groups.rows, through_history=settings.history)
     if settings.history:
         tables = tables_ever(state, HeldInEpochs(state), rules, gaps)

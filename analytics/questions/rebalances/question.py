@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from analytics.epoch_times import EPOCH
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_selection import GroupSelection, select_groups
+from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
@@ -55,7 +55,7 @@ def rebalances(state: ReplayedWorkspace, settings: RebalanceSettings) -> Answer:
     since, until = (
         resolved_time(each, state.manifest) for each in (settings.time_from, settings.time_to)
     )
-    groups = _with_gaps(select_groups(state, with_offsets=False), state)
+    groups = _with_gaps(select_groups(state, with_offsets=False, columns=HOMES), state)
     time = AskedTime(since, until, _now(state), rules)
     return Answer(
         PartedTables(rebalance_tables.made_tables(state, time)),

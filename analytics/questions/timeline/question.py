@@ -16,7 +16,7 @@ from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
 from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.group_selection import COLUMNS as UNREAD
-from analytics.gaps.group_selection import GroupSelection, select_groups, with_unread
+from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups, with_unread
 from analytics.gaps.workspace_parts import are_some_topics
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
@@ -89,7 +89,7 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     warnings = _check_window(state, since, until)
     frames = {} if until is None else frames_until(state, until)
     known = _verdict_evidence(state, settings.end_offsets, until, frames)
-    groups = _with_unjudged(select_groups(state), known)
+    groups = _with_unjudged(select_groups(state, columns=HOMES), known)
     others = OtherLosses(_lost_groups(state, until), share_losses(state, until))
     happened = verdicts_of_groups(state, known, frames, others, groups.missing)
     events = group_events(state, since, until, groups.missing)
