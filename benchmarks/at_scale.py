@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from benchmarks.command import GROUPSCOPE, Run, run_command
 from benchmarks.data import Data, size_of
@@ -22,11 +21,24 @@ from benchmarks.report import Figure, Report
 PARTITIONS = 4
 _GROUP_SHARE = 1 / 11
 _TIMES = 4
-_QUESTIONS = {"expiration": (), "rebalances": (), "balance": ("--history",)}
-MOST_TIMES = {"replay": 4, **dict.fromkeys(_QUESTIONS, 2)}
+_QUESTIONS = {
+    "expiration": ("expiration",),
+    "rebalances": ("rebalances",),
+    "balance": ("balance", "--history"),
+    "lag": ("lag",),
+    "usage": ("usage",),
+    "lag as JSON": ("lag", "--format", "json"),
+    "expiration as JSON": ("expiration", "--format", "json"),
+}
+"""What each is asked of the replayed workspace with; JSON has every row."""
+MOST_TIMES = {
+    "replay": 4,
+    **{name: 2 for name in _QUESTIONS if not name.endswith("JSON")},
+    "audit": 8,
+}
 _MOST_GROWTH = 4.4
-_MOST_DRIVER_MB = 3 * 1024
-_MOST_WORKER_MB = 2 * 1024
+_MOST_DRIVER_MB = 1024
+_MOST_WORKER_MB = 1536
 _ENDED = (0, 1, 3)
 """Findings, and what cannot be told of generated groups, are no failure."""
 
@@ -45,7 +57,7 @@ class Measured:
     def lines(self) -> list[str]:
         """Return a line for each command: the size of the dump, and how long it took."""
         return [
-            f"    {name:<14}{self.size / 1e6:8,.0f} MB  wall "
+            f"    {name:<20}{self.size / 1e6:8,.0f} MB  wall "
             f"{', '.join(f'{each.wall:.1f}' for each in runs)} s"
             for name, runs in self.runs.items()
         ]
@@ -90,18 +102,18 @@ def measure(
     write_dump(dump, Options(size=segment_bytes, group_share=group_share), PARTITIONS)
     measured = Measured(size_of(dump))
     for _ in range(data.rounds):
-        shutil.rmtree(place / "replay", ignore_errors=True)
-        shutil.rmtree(place / "decode", ignore_errors=True)
-        for name in ("decode", "replay"):
-            _run(measured, name, dump, "--out", str(place / name))
-        for name, options in _QUESTIONS.items():
-            _run(measured, name, place / "replay", *options)
+        made = ("decode", "replay", "audit")
+        for name in made:
+            shutil.rmtree(place / name, ignore_errors=True)
+            _run(measured, name, name, str(dump), "--out", str(place / name))
+        for name, (question, *options) in _QUESTIONS.items():
+            _run(measured, name, question, str(place / "replay"), *options)
     shutil.rmtree(place)
     return measured
 
 
-def _run(measured: Measured, name: str, given: Path, *options: str) -> None:
-    command = [str(GROUPSCOPE), name, str(given), *options]
+def _run(measured: Measured, name: str, *arguments: str) -> None:
+    command = [str(GROUPSCOPE), *arguments]
     measured.runs.setdefault(name, []).append(
         run_command(command, watch_workers=True, codes=_ENDED)
     )
