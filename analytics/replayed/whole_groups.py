@@ -33,7 +33,7 @@ GroupPart = Callable[[], dict[str, pl.DataFrame]]
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""
 
-_WRITTEN_BYTES: Final = 64 << 20
+_WRITTEN_BYTES: Final = 16 << 20
 _MOST_PARTS: Final = 400
 """So many files are open at the same time."""
 
