@@ -10,7 +10,6 @@ import polars as pl
 from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import uuid
 from analytics.replay.metadata.metadata_log import CERTAIN
-from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
@@ -27,6 +26,10 @@ NAMING: Final = (
     ("share_group_state_partition_metadata", "deleting_topics"),
 )
 """Lists, by table, that have names and ids side by side."""
+METADATA_LOG, PARTITION_METADATA = "metadata_log", "partition_metadata"
+SIDE_FILE, RECORD = "side_file", "record"
+SOURCES = (METADATA_LOG, PARTITION_METADATA, SIDE_FILE, RECORD)
+"""Best first."""
 
 
 def topics(log: MetadataLog, others: Sequence[pl.DataFrame], named: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,9 @@
-"""The table `group_epochs`: each generation or group epoch, how it ended up, what it changed."""
+"""The table `group_epochs`: each generation or group epoch, how it ended up, what it changed.
+
+The assignor of a consumer group is the one that most of its members named, as
+``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.groups.group_rows` tells the
+same of the present.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +23,8 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     TOPOLOGY,
 )
-from analytics.replay.history.groups.assignor_votes import with_preferred_assignor
-from analytics.replay.history.groups.epoch_counts import epoch_counts
+from analytics.replay.groups.item_kinds import ASSIGNOR
+from analytics.replay.history.groups.epoch_counts import epoch_changes, epoch_counts
 from analytics.replay.history.neighbours import EPOCH, LIFE, ROW, at, in_order, last_up_to, so_far
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import born_from, uncompacted_from
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
 _LAST_KNOWN = ("assignment_epoch", "topology_epoch")
 _EPOCH_FIELDS = ("leader", "protocol", "protocol_type", "unread", "validated_epoch")
+_VOTE = (LIFE, "assignor")
 
 
 def group_epochs(held: Held, rules: ReplayRules, coverage: Coverage = WHOLE) -> pl.DataFrame:
@@ -45,7 +51,7 @@ def group_epochs(held: Held, rules: ReplayRules, coverage: Coverage = WHOLE) -> 
     """
     told = in_order(_epoch_rows(held.steps), (LIFE,), EPOCH)
     counted = told.with_columns(**epoch_counts(held, told.height))
-    summed = _with_totals(with_preferred_assignor(counted, held))
+    summed = _with_totals(_with_preferred_assignor(counted, held))
     placed = _with_places(summed.filter(pl.col("began").is_not_null()), held.steps)
     return _rows(_with_missing(placed, coverage), rules)
 
@@ -200,3 +206,34 @@ def _protocol(rules: ReplayRules) -> pl.Expr:
         .when(family == SHARE)
         .then(pl.lit(rules.share_assignor))
     )
+
+
+def _with_preferred_assignor(epochs: pl.DataFrame, held: Held) -> pl.DataFrame:
+    """Add `assignor`: what most members that were there at the end of an epoch named, or null.
+
+    Args:
+        epochs: `EPOCH`, `LIFE` and more, in order.
+        held: Of `held_items`.
+    """
+    named = held.runs.filter(pl.col("kind") == ASSIGNOR)
+    (assignor,), (life,) = held.named(named, "topic"), held.columns_at(named["at"], LIFE)
+    changes = (
+        epoch_changes(held, named.with_columns(assignor.alias("assignor"), life), *_VOTE)
+        .group_by(EPOCH, *_VOTE)
+        .agg(pl.col("delta").sum())
+    )
+    votes = (
+        epochs.select(EPOCH, LIFE)
+        .join(changes.select(_VOTE).unique(), on=LIFE)
+        .join(changes, on=(EPOCH, *_VOTE), how="left")
+        .sort(EPOCH, "assignor")
+        .with_columns(pl.col("delta").fill_null(0).cum_sum().over(_VOTE).alias("votes"))
+    )
+    # Of two that are named by as many, the one whose name comes last.
+    preferred = (
+        votes.filter(pl.col("votes") > 0)
+        .sort("votes", "assignor")
+        .group_by(EPOCH)
+        .agg(pl.col("assignor").last())
+    )
+    return epochs.join(preferred, on=EPOCH, how="left", maintain_order="left")
