@@ -1,4 +1,7 @@
-"""Topics by name and id, one row per life of a name, from every source that knows some."""
+"""Topics by name and id, one row per life of a name, from every source that knows some.
+
+Records name a topic by its id alone where members held it or a group depends on it: `topic_names`.
+"""
 
 from __future__ import annotations
 
@@ -91,6 +94,20 @@ def named_in_records(decoded: Decoded) -> pl.DataFrame:
         )
     is_one = (pl.col("topic") != UNKNOWN_NAME) & uuid(pl.col("topic_id")).is_not_null()
     return pl.concat(pairs).filter(is_one).unique()
+
+
+def named_topics(topics: pl.DataFrame) -> pl.DataFrame:
+    """Return `topic_id` and `topic`, each pair once, of the table `topics`."""
+    return topics.select("topic_id", "topic").drop_nulls("topic_id").unique()
+
+
+def topic_names(named: pl.DataFrame) -> pl.DataFrame:
+    """Return `topic_id` and `name`, each id once.
+
+    Args:
+        named: Of `named_topics`.
+    """
+    return named.group_by("topic_id").agg(pl.col("topic").max().alias("name"))
 
 
 def _from_metadata_log(log: MetadataLog) -> pl.DataFrame:
