@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from analytics.decode.empty import empty_parts
-from analytics.decode.parts import PartWriter
+from analytics.decode.parts import PartWriter, empty_parts
 from analytics.decode.records.tables import decoded_schema, label
 from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables

@@ -8,8 +8,7 @@ values of `schemas.model`.
 from __future__ import annotations
 
 from schemas.catalog import all_embedded, all_record_types, embedded, record_types
-from schemas.contracts import record_type, table, tables
-from schemas.decoded import decoded_table, spark_struct, spark_type
+from schemas.contracts import decoded_table, record_type, spark_struct, spark_type, table, tables
 from schemas.model import (
     ZERO_UUID,
     Column,

@@ -2,7 +2,14 @@
 
 Where all members want the same topics (`ConstrainedAssignmentBuilder`), everybody gets the same
 number of partitions, some one more; who owns enough keeps that much, and the rest is dealt to who
-has less. Where they want different ones, see `sticky_general`.
+has less.
+
+Where they want different ones (`GeneralAssignmentBuilder`), owned partitions stay, free ones go to
+the subscriber with the fewest, then partitions move one by one to subscribers that have at least
+two less, until none can. Kafka asks before every move whether the whole group is balanced, which
+takes minutes for a thousand members; here a topic is looked at again only when the size of one of
+its subscribers has changed, which makes the same moves in the same order. Who gave what to whom is
+kept as Kafka's `PartitionMovements` has it.
 """
 
 from __future__ import annotations
@@ -11,13 +18,25 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from analytics.assignors.group import Assignment, Group, TopicPartition, by_topic
-from analytics.assignors.java_order import members_in_order, sort_key
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.assignors.group import Assignment, Group, TopicPartition, by_topic, subscribers_of
+from analytics.assignors.java_order import (
+    bucket,
+    members_in_order,
+    sort_key,
+    string_hash,
+    table_size,
+)
 from analytics.assignors.racks import Racks
 from analytics.assignors.sticky_claims import Claims, settle_claims
-from analytics.assignors.sticky_general import balance_generally
 
 _Target = dict[str, list[TopicPartition]]
+_PASSES_WITHOUT_GAIN = 20
+"""Kafka's swap of an earlier move may undo progress, in theory for ever; then we stop."""
+_Indices = NDArray[np.int64]
+_Pair = tuple[str, str]
 
 
 def assign_sticky(group: Group) -> Assignment:
@@ -52,7 +71,7 @@ def _target(group: Group) -> tuple[_Target, dict[TopicPartition, str] | None]:
     if group.subscriptions_are_equal:
         shares = _share_equally(group, claims, racks)
         return shares.assigned, shares.changing
-    return balance_generally(group, claims, racks), None
+    return _balance_generally(group, claims, racks), None
 
 
 def _changing_owner(
@@ -219,3 +238,229 @@ class _Dealing:
         if owner != member or partition in self.claims.contested:
             self.changing[partition] = member
         return len(held)
+
+
+def _balance_generally(
+    group: Group, claims: Claims, racks: Racks
+) -> dict[str, list[TopicPartition]]:
+    """Return member id to partitions, every partition of every subscribed topic given out."""
+    return _Balancing(group, claims, racks).run()
+
+
+class _Balancing:
+    """The state of one assignment.
+
+    Members are numbered in the order of their ids, so that among equals the first is the one
+    Kafka takes. `sizes` counts the partitions of each.
+    """
+
+    def __init__(self, group: Group, claims: Claims, racks: Racks) -> None:
+        self.racks = racks
+        self.ids = sorted(claims.owned, key=sort_key)
+        numbers = {member: number for number, member in enumerate(self.ids)}
+        wants = {member.id: member.subscription for member in group.members}
+        places = subscribers_of(sorted(group.members, key=lambda member: numbers[member.id]))
+        self.subscribers: dict[str, _Indices] = {
+            topic: np.array(places[topic], np.int64) for topic in group.subscribed_topics()
+        }
+        # Topics few members want come first: they have the least choice.
+        self.topics = sorted(
+            self.subscribers, key=lambda topic: (len(self.subscribers[topic]), sort_key(topic))
+        )
+        self.counts = {topic: group.topics[topic] for topic in self.topics}
+        self.owner: dict[TopicPartition, int] = {}
+        self.must_revoke = False
+        for member, owned in claims.owned.items():
+            self._keep(numbers[member], owned, wants[member])
+        self.sizes: _Indices = np.bincount(
+            np.fromiter(self.owner.values(), np.int64), minlength=len(self.ids)
+        ).astype(np.int64)
+        self.older = {
+            partition: numbers[member]
+            for partition, member in claims.older.items()
+            if partition[0] in wants[member]
+        }
+        self.movements = _Movements()
+        self._number_topics()
+
+    def _keep(self, member: int, owned: Iterable[TopicPartition], topics: frozenset[str]) -> None:
+        for partition in owned:
+            if partition[0] in topics and not self.racks.mismatch(self.ids[member], partition):
+                self.owner[partition] = member
+            else:
+                self.must_revoke = True
+
+    def _number_topics(self) -> None:
+        """Note which topics can move partitions at all, and which of them each member wants."""
+        self.movable = [topic for topic in self.topics if len(self.subscribers[topic]) > 1]
+        wanted: list[list[int]] = [[] for _ in self.ids]
+        for number, topic in enumerate(self.movable):
+            for member in self.subscribers[topic].tolist():
+                wanted[member].append(number)
+        self.wanted = [np.array(numbers, np.int64) for numbers in wanted]
+        self.changed = np.ones(len(self.movable), np.bool_)
+
+    def run(self) -> dict[str, list[TopicPartition]]:
+        starts_empty = not self.owner
+        everything = {topic: list(range(self.counts[topic])) for topic in self.topics}
+        free = {
+            topic: [p for p in partitions if (topic, p) not in self.owner]
+            for topic, partitions in everything.items()
+        }
+        self._give_out(free)
+        sizes, owner = self.sizes.copy(), self.owner.copy()
+        if not self.must_revoke:
+            # First try to balance by what is new anyway.
+            self._move(free)
+        moved = self._move(everything)
+        if moved and not starts_empty and _spread(self.sizes) >= _spread(sizes):
+            self.owner = owner
+        assigned: dict[str, list[TopicPartition]] = {member: [] for member in self.ids}
+        for partition, member in self.owner.items():
+            assigned[self.ids[member]].append(partition)
+        return assigned
+
+    def _give_out(self, free: dict[str, list[int]]) -> None:
+        """Give every free partition to the subscriber with the fewest, rack by rack first."""
+        rest = [(topic, partition) for topic in self.topics for partition in free[topic]]
+        if self.racks.of_member:
+            rest = [partition for partition in rest if not self._give_near(partition)]
+        for partition in rest:
+            self._give(partition, self._least(self.subscribers[partition[0]]))
+
+    def _give_near(self, partition: TopicPartition) -> bool:
+        near = [
+            member
+            for member in self.subscribers[partition[0]].tolist()
+            if not self.racks.mismatch(self.ids[member], partition)
+        ]
+        if near:
+            self._give(partition, self._least(np.array(near, np.int64)))
+        return bool(near)
+
+    def _least(self, members: _Indices) -> int:
+        return int(members[self.sizes[members].argmin()])
+
+    def _give(self, partition: TopicPartition, member: int) -> None:
+        self.owner[partition] = member
+        self.sizes[member] += 1
+
+    def _move(self, candidates: dict[str, list[int]]) -> bool:
+        """Move candidate partitions, pass by pass, until no move evens out a topic's members."""
+        any_moved = False
+        self.changed[:] = True
+        best = int(self.sizes @ self.sizes)
+        patience = _PASSES_WITHOUT_GAIN
+        while patience and self._pass(candidates):
+            any_moved = True
+            unevenness = int(self.sizes @ self.sizes)
+            patience = _PASSES_WITHOUT_GAIN if unevenness < best else patience - 1
+            best = min(best, unevenness)
+        return any_moved
+
+    def _pass(self, candidates: dict[str, list[int]]) -> bool:
+        moved = False
+        for number, topic in enumerate(self.movable):
+            if self.changed[number]:
+                self.changed[number] = False
+                moved |= self._pass_topic(topic, candidates[topic])
+        return moved
+
+    def _pass_topic(self, topic: str, partitions: Sequence[int]) -> bool:
+        subscribers = self.subscribers[topic]
+        moved = False
+        smallest, largest = self._extremes(subscribers)
+        for number in partitions:
+            if largest - smallest < 2:
+                break
+            partition = (topic, number)
+            size = self.sizes[self.owner[partition]]
+            if size - smallest < 2:
+                continue
+            older = self.older.get(partition)
+            give_back = older is not None and size - self.sizes[older] >= 2
+            self._hand_over(partition, older if give_back else self._least(subscribers))
+            moved = True
+            smallest, largest = self._extremes(subscribers)
+        return moved
+
+    def _extremes(self, members: _Indices) -> tuple[int, int]:
+        sizes = self.sizes[members]
+        return int(sizes.min()), int(sizes.max())
+
+    def _hand_over(self, partition: TopicPartition, taker: int | None) -> None:
+        assert taker is not None
+        giver = self.owner[partition]
+        partition = self.movements.replacement(partition, self.ids[giver], self.ids[taker])
+        giver = self.owner[partition]
+        self.movements.note(partition, self.ids[giver], self.ids[taker])
+        self.owner[partition] = taker
+        self.sizes[giver] -= 1
+        self.sizes[taker] += 1
+        for member in (giver, taker):
+            self.changed[self.wanted[member]] = True
+
+
+def _spread(sizes: Sequence[int] | _Indices) -> int:
+    """Return the sum of the differences of sizes over all pairs of members: Kafka's score."""
+    ascending = np.sort(np.asarray(sizes, np.int64))
+    places = np.arange(len(ascending), dtype=np.int64)
+    return int(ascending @ (2 * places - len(ascending) + 1))
+
+
+class _Movements:
+    """Remembers moves, so that one is undone rather than answered by a move back.
+
+    If member A gave a partition of a topic to B, and now B shall give another one of the same
+    topic to A, the first one goes back instead: both keep more of what they had.
+    """
+
+    def __init__(self) -> None:
+        self._pair_of: dict[TopicPartition, _Pair] = {}
+        self._moved: dict[str, dict[_Pair, _MovedPartitions]] = {}
+
+    def replacement(self, partition: TopicPartition, giver: str, taker: str) -> TopicPartition:
+        """Return the partition that shall really go, given that this one would."""
+        origin = self._pair_of.get(partition, (giver, ""))[0]
+        back = self._moved.get(partition[0], {}).get((taker, origin))
+        return back.first() if back else partition
+
+    def note(self, partition: TopicPartition, giver: str, taker: str) -> None:
+        """Remember a move; one that brings a partition back to its origin is forgotten."""
+        earlier = self._pair_of.pop(partition, None)
+        pairs = self._moved.setdefault(partition[0], {})
+        if earlier is not None:
+            pairs[earlier].remove(partition)
+            if not pairs[earlier]:
+                del pairs[earlier]
+        origin = earlier[0] if earlier is not None else giver
+        if origin != taker:
+            pair = (origin, taker)
+            self._pair_of[partition] = pair
+            pairs.setdefault(pair, _MovedPartitions(partition[0])).add(partition)
+
+
+class _MovedPartitions:
+    """Partitions of one topic, in a set that Java walks from the first bucket on."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic_hash = string_hash(topic)
+        self._partitions: dict[TopicPartition, None] = {}
+        self._most = 0
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def add(self, partition: TopicPartition) -> None:
+        self._partitions[partition] = None
+        self._most = max(self._most, len(self._partitions))
+
+    def remove(self, partition: TopicPartition) -> None:
+        del self._partitions[partition]
+
+    def first(self) -> TopicPartition:
+        buckets = table_size(self._most)
+        return min(self._partitions, key=lambda tp: bucket(self._hash(tp[1]), buckets))
+
+    def _hash(self, partition: int) -> int:
+        return 31 * (31 + partition) + self._topic_hash

@@ -11,7 +11,6 @@ import polars as pl
 
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, tables_of
 from analytics.replay.dump.written_instants import iso_time, moment
-from analytics.replay.log.disputed_homes import UNDISPUTED, disputed_keys
 from analytics.replay.log.instants import END
 from analytics.replay.log.internal_partitions import share_key
 from analytics.replay.log.lines import parsed_time
@@ -20,8 +19,10 @@ from analytics.replay.log.topic_homes import (
     MOST_PARTITIONS,
     NOT_SEEN,
     PLACES,
+    UNDISPUTED,
     Era,
     TopicHomes,
+    disputed_keys,
     eras_of,
     homes_at,
     numbers_that_fit,

@@ -31,10 +31,9 @@ from analytics.replay.metadata.topics import named_in_records, topics
 from analytics.replay.offsets.commit_places import placed_commits
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from analytics.replay.offsets.outlived_removals import last_epochs, merged_epochs
-from analytics.replay.share.share_batches import share_batches
 from analytics.replay.share.share_claims import claims_of, merged_claims
-from analytics.replay.share.share_partitions import share_partitions
-from analytics.replay.share.share_state import share_states
+from analytics.replay.share.share_fold import share_states
+from analytics.replay.share.share_partitions import share_batches, share_partitions
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.decode.empty import empty_parts
 from analytics.decode.losses.elections import known_leaders
+from analytics.decode.parts import empty_parts
 from analytics.decode.run.decoding import Decoding, groups_only_there, kinds_of
 from analytics.decode.run.publication import published
 from analytics.decode.tasks import Settings, packed, run_task

@@ -3,6 +3,8 @@
 Control records are transaction markers and, in the metadata log, leader changes and snapshots.
 Key: int16 version, int16 type. COMMIT and ABORT have int16 version and int32 coordinator epoch in
 their value (``EndTransactionMarker``); the producer is that of the batch.
+
+What could not be decoded is kept in ``undecoded``, with its bytes and its reason.
 """
 
 from __future__ import annotations
@@ -13,19 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.decode.records.failures import Failures
 from analytics.decode.records.frames import Frames, read_frames
-from analytics.decode.records.secrets import without_secrets
+from analytics.decode.records.secrets import may_hold_secrets, without_bytes, without_secrets
 from analytics.decode.records.tables import (
     CONTROL_MARKERS,
+    UNDECODED,
     Origin,
     decoded_schema,
+    label,
     labels,
     surroundings,
     table_of,
 )
-from analytics.decode.records.undecoded import undecoded_damages, undecoded_records
 from analytics.decode.records.values import (
     Piece,
     in_order,
@@ -36,10 +40,11 @@ from analytics.decode.records.values import (
 from analytics.decode.selection import Selection
 from analytics.dump.records.redpanda_rows import KEYS, MEMBERS, redpanda_rows
 from analytics.wire.arrow import invalid_rows, struct_array, struct_type
-from analytics.wire.columns import Column, Fixed, Group, counted, distinct, take
+from analytics.wire.columns import Binary, Column, Fixed, Group, counted, distinct, take
 from analytics.wire.cursor import ByteBuffer, Cursor
 from analytics.wire.decoder import key_reader
 from analytics.wire.failure import Reason
+from analytics.wire.text import binary_array
 from schemas import CONSUMER_OFFSETS, record_types
 from schemas.releases import FieldEvidence, field_evidence, record_evidence
 
@@ -73,6 +78,7 @@ _CONTROL_TYPES = {
 _TRANSACTION_ENDS = (0, 1)
 _KEY = np.dtype([("version", ">i2"), ("type", ">i2")])
 _END = np.dtype([("version", ">i2"), ("epoch", ">i4")])
+_INT32_MAX = 2**31 - 1
 
 
 class RecordKind(NamedTuple):
@@ -153,9 +159,11 @@ class _ChunkDecoder:
             self._weigh(UNDECODED_TABLE, rows)
         batches: list[pa.RecordBatch] = []
         if self.failures.count:
-            batches.append(undecoded_records(self.records, self.failures, self.buffer, self.origin))
+            batches.append(
+                _undecoded_records(self.records, self.failures, self.buffer, self.origin)
+            )
         if damages:
-            batches.append(undecoded_damages(damages, self.origin))
+            batches.append(_undecoded_damages(damages, self.origin))
         if batches:
             self._keep(UNDECODED_TABLE, pa.concat_batches(batches))
         return self.decoded
@@ -390,3 +398,53 @@ def _decode_control(
         "coordinator_epoch": pa.array(epoch.astype(np.int32), mask=~ends),
     }
     return table_of(CONTROL_MARKERS, columns, origin), failures
+
+
+def _undecoded_records(
+    records: RawRecords, failures: Failures, buffer: ByteBuffer, origin: Origin
+) -> pa.RecordBatch:
+    """Rows of ``undecoded`` for failed records, in log order."""
+    if not failures.count:
+        return pa.RecordBatch.from_pylist([], schema=UNDECODED)
+    rows = np.concatenate(failures.rows)
+    number = np.repeat(np.arange(len(failures.rows)), [each.size for each in failures.rows])
+    order = np.argsort(rows, kind="stable")
+    rows, number = rows[order], number[order]
+    detail = pa.array(failures.details, pa.string()).take(pa.array(number))
+    value = binary_array(Binary(buffer, records.value.start[rows], records.value.length[rows]))
+    if may_hold_secrets(origin.topic):
+        detail = without_bytes(detail, pa.array(records.value.length[rows]))
+        value = pa.nulls(rows.size, pa.binary())
+    columns = surroundings(records, rows, origin) | {
+        "key": binary_array(Binary(buffer, records.key.start[rows], records.key.length[rows])),
+        "value": value,
+        "reason": labels(number, failures.reasons),
+        "detail": detail,
+    }
+    return table_of(UNDECODED, columns, origin)
+
+
+def _undecoded_damages(damages: Sequence[Damage], origin: Origin) -> pa.RecordBatch:
+    """Rows of ``undecoded`` for damaged batches and bytes between batches."""
+    rows = len(damages)
+    detail = pa.array([each.detail for each in damages], pa.string())
+    value = pa.array([each.content for each in damages], pa.binary())
+    if may_hold_secrets(origin.topic):
+        detail = without_bytes(detail, pc.binary_length(value))
+        value = pa.nulls(rows, pa.binary())
+    columns = {
+        "topic": label(origin.topic, rows),
+        "partition": pa.array(np.full(rows, origin.partition, np.int32)),
+        "offset": pa.nulls(rows, pa.int64()),
+        "timestamp": pa.nulls(rows, UNDECODED.field("timestamp").type),
+        "key": pa.nulls(rows, pa.binary()),
+        "value": value,
+        "reason": labels(np.arange(rows), [str(each.reason) for each in damages]),
+        "detail": detail,
+        "batch_offset": pa.array([each.offset for each in damages], pa.int64()),
+        "batch_position": pa.array([each.position for each in damages], pa.int64()),
+        "batch_bytes": pa.array([min(each.size, _INT32_MAX) for each in damages], pa.int32()),
+        "copy": label(origin.copy, rows),
+        "segment": label(origin.segment, rows),
+    }
+    return table_of(UNDECODED, columns, origin)

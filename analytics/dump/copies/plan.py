@@ -22,7 +22,13 @@ from analytics.dump.batches.walks import CopyLog, walk_copy, walk_segment
 from analytics.dump.copies.before_swaps import before_swaps, why_not_before_swaps
 from analytics.dump.copies.compare import near_batches
 from analytics.dump.copies.leadership import NOTHING_KNOWN, Leaders
-from analytics.dump.copies.slices import ALL_THAT_COUNTS, Edges, slices_of_lines, slices_of_one
+from analytics.dump.copies.slices import (
+    ALL_THAT_COUNTS,
+    Edges,
+    choose_snapshots,
+    slices_of_lines,
+    slices_of_one,
+)
 from analytics.dump.copies.surviving_lines import find_lines, ranked_copies, with_witnessed_epochs
 from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.inputs import Inputs, recognize
@@ -37,7 +43,6 @@ from analytics.dump.files.model import (
     SegmentFile,
     Slice,
 )
-from analytics.dump.files.snapshots import choose_snapshots
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from schemas import INTERNAL_TOPICS
 

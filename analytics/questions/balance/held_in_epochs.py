@@ -15,9 +15,9 @@ from analytics.replay.history.groups.group_history import group_steps
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
 from analytics.replay.history.groups.held_items import Held, held_items
 from analytics.replay.history.neighbours import LIFE
-from analytics.replay.history.topic_names import named_topics, topic_names
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.topics import named_topics, topic_names
 from analytics.replayed.records_at import CutRecords
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.replayed.whole_groups import GroupRows, frame_of, parts_for

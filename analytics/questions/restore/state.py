@@ -15,7 +15,7 @@ from analytics.questions.restore.data_logs import DataLog, Logs, logs_of
 from analytics.questions.restore.plan import COMMITTED, KEY, UNCLEAN, State
 from analytics.replay.history.data_partitions import unclean_takeovers
 from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
+from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
 from analytics.replayed.records_at import CutRecords
 from analytics.replayed.replayed_workspace import replayed_instant

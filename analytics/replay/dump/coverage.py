@@ -1,21 +1,24 @@
-"""What a replay has to know of the dump besides its records: its edges, and names of topic ids."""
+"""What a replay has to know of the dump besides its records: edges, clocks, names of topic ids."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from analytics.dump.inspection.losses import OPEN_END
 from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
-from analytics.replay.dump.clock_evidence import clocks_in
 from analytics.replay.dump.times import last_time
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.ends_at import ends_at
+from analytics.replay.log.log_clocks import LogClock, Span
 from analytics.replay.log.losses_at import leading, losses_at
-from analytics.replay.metadata.topic_sources import PARTITION_METADATA, SIDE_FILE
+from analytics.replay.metadata.topics import PARTITION_METADATA, SIDE_FILE
 from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from analytics.replay.log.lines import FollowedLine
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Workspace
+
+Row = Mapping[str, Any]
 
 
 def coverage_of(
@@ -91,6 +96,70 @@ def coverage_of(
     )
 
 
+def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+    """Return where logs begin whose deleted records a workspace holds nevertheless."""
+    if not manifest["options"].get("keep_below_log_start"):
+        return {}
+    return {
+        (each["topic"], each["partition"]): each["log_start_offset"]
+        for each in manifest["partitions"]
+        if each.get("is_leading", True) and each.get("log_start_offset")
+    }
+
+
+def log_sizes(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+    """Return the bytes of the surviving logs by topic and partition."""
+    return {
+        (each["topic"], each["partition"]): each.get("size") or 0
+        for each in manifest["partitions"]
+        if each.get("is_leading", True)
+    }
+
+
+def topics_beside(
+    manifest: Mapping[str, Any], side_file: Iterable[tuple[str, str, int | None]]
+) -> pl.DataFrame:
+    """Return topic ids that no record tells: of partition directories, and of a side file.
+
+    Returns:
+        `topic`, `topic_id`, `partitions` (null where not known), `source`.
+    """
+    named = {
+        (each["topic"], each["topic_id"])
+        for each in [*manifest["partitions"], *manifest.get("data_topics", ())]
+        if each.get("topic_id")
+    }
+    rows = [(topic, topic_id, None, PARTITION_METADATA) for topic, topic_id in sorted(named)]
+    schema = {"topic": str, "topic_id": str, "partitions": pl.Int32, "source": str}
+    return pl.DataFrame([*rows, *((*each, SIDE_FILE) for each in side_file)], schema, orient="row")
+
+
+def clocks_in(manifest: Row, ends: Mapping[tuple[str, int], int | None]) -> dict[Any, LogClock]:
+    """Return the clocks of the partitions in which one was set or wrong, by topic and partition.
+
+    Steps back are those that headers of batches show (`clock_steps` of a partition); whose clock
+    was wrong, and in which leader epochs, the metadata log does (`leader_clocks`).
+
+    Args:
+        manifest: Of a workspace with decoded tables.
+        ends: Up to which offset records count, by topic and partition; None or not named: to the
+            end.
+    """
+    led: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for clock in manifest.get("leader_clocks", ()):
+        for each in clock["led"]:
+            led[each["topic"], each["partition"]].add(each["leader_epoch"])
+    found = {}
+    for row in leading(manifest):
+        key = row["topic"], row["partition"]
+        steps = tuple((first, last) for first, last, _ in row.get("clock_steps") or ())
+        clock = LogClock(steps, tuple(_stretches(row, led.get(key, set()))))
+        kept = clock.until(ends.get(key))
+        if kept is not None:
+            found[key] = kept
+    return found
+
+
 def _leader_epochs(
     manifest: Mapping[str, Any], instant: AsOf, later: Mapping[tuple[str, int], int]
 ) -> dict[tuple[str, int], dict[int, int]]:
@@ -141,39 +210,18 @@ def _is_only_cleaned(partition: Mapping[str, Any]) -> bool:
     return is_told and begins_at_0 and not partition.get("log_start_offset")
 
 
-def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
-    """Return where logs begin whose deleted records a workspace holds nevertheless."""
-    if not manifest["options"].get("keep_below_log_start"):
-        return {}
-    return {
-        (each["topic"], each["partition"]): each["log_start_offset"]
-        for each in manifest["partitions"]
-        if each.get("is_leading", True) and each.get("log_start_offset")
-    }
-
-
-def log_sizes(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
-    """Return the bytes of the surviving logs by topic and partition."""
-    return {
-        (each["topic"], each["partition"]): each.get("size") or 0
-        for each in manifest["partitions"]
-        if each.get("is_leading", True)
-    }
-
-
-def topics_beside(
-    manifest: Mapping[str, Any], side_file: Iterable[tuple[str, str, int | None]]
-) -> pl.DataFrame:
-    """Return topic ids that no record tells: of partition directories, and of a side file.
-
-    Returns:
-        `topic`, `topic_id`, `partitions` (null where not known), `source`.
-    """
-    named = {
-        (each["topic"], each["topic_id"])
-        for each in [*manifest["partitions"], *manifest.get("data_topics", ())]
-        if each.get("topic_id")
-    }
-    rows = [(topic, topic_id, None, PARTITION_METADATA) for topic, topic_id in sorted(named)]
-    schema = {"topic": str, "topic_id": str, "partitions": pl.Int32, "source": str}
-    return pl.DataFrame([*rows, *((*each, SIDE_FILE) for each in side_file)], schema, orient="row")
+def _stretches(row: Row, epochs: set[int]) -> Iterator[Span]:
+    """Yield which offsets were written in leader epochs, neighbours as one."""
+    noted = sorted((each["first_offset"], each["epoch"]) for each in row.get("leader_epochs") or ())
+    held: Span | None = None
+    for (first, epoch), (end, _) in pairwise([*noted, (OPEN_END, 0)]):
+        if epoch not in epochs:
+            continue
+        if held is not None and held[1] == first:
+            held = held[0], end
+            continue
+        if held is not None:
+            yield held
+        held = first, end
+    if held is not None:
+        yield held

@@ -8,11 +8,15 @@ A time is not believed
 
 Where a few batches lie a week beyond everything else and nothing contradicts them, a clock may be
 wrong, or the cluster was quiet: the dump cannot tell.
+
+A broker whose clock was ahead while it led is named in a manifest (`leader_clocks`). What it wrote
+had been written when the next broker was elected; where none was, its clock was ahead by as much as
+is known, or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -109,6 +113,27 @@ def dump_end(partitions: Iterable[Row]) -> DumpEnd:
     return DumpEnd(None if last is None else moment(last), tuple(notes), doubt)
 
 
+def with_bounded_ends(rows: Iterable[Row], clocks: Sequence[Row]) -> Iterator[Row]:
+    """Yield partitions of a manifest, without times that a clock said that was ahead.
+
+    Args:
+        rows: Partitions of a manifest.
+        clocks: Its `leader_clocks`.
+    """
+    ahead = {
+        (led["topic"], led["partition"], led["leader_epoch"]): (led["to_ms"], clock["ahead_ms"])
+        for clock in clocks
+        if clock["ahead_ms"] > 0
+        for led in clock["led"]
+    }
+    for row in rows:
+        ends = [
+            _end(most, ahead.get((row["topic"], row["partition"], epoch)))
+            for epoch, _, most in row.get("epoch_times") or ()
+        ]
+        yield _bounded(row, max(ends)) if ends and ahead else row
+
+
 def _stretches(row: Row) -> Iterator[Stretch]:
     """Yield the stretches of a partition: one from its first time to its last, where not told."""
     if row.get("stretches"):
@@ -160,3 +185,27 @@ def _ms(text: str) -> int:
 
 def _iso(time_ms: int) -> str:
     return iso_time(moment(time_ms))
+
+
+def _end(most_ms: int, bound: tuple[int | None, int] | None) -> int:
+    if bound is None:
+        return most_ms
+    until, ahead_ms = bound
+    return most_ms - ahead_ms if until is None else min(most_ms, until)
+
+
+def _bounded(row: Row, end_ms: int) -> Row:
+    stretches = [
+        {
+            **each,
+            "first_ms": min(each["first_ms"], end_ms),
+            "last_ms": min(each["last_ms"], end_ms),
+        }
+        for each in row.get("stretches") or ()
+    ]
+    times = {
+        name: iso_time(moment(end_ms))
+        for name in ("first_timestamp", "last_timestamp")
+        if (said := row.get(name)) and milliseconds_of(datetime.fromisoformat(said)) > end_ms
+    }
+    return {**row, **({"stretches": stretches} if stretches else {}), **times}

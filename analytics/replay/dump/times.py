@@ -9,8 +9,7 @@ from typing import Any
 
 from analytics.epoch_times import milliseconds_of
 from analytics.errors import CannotTellError
-from analytics.replay.dump.bounded_ends import with_bounded_ends
-from analytics.replay.dump.dump_end import DumpEnd, dump_end
+from analytics.replay.dump.dump_end import DumpEnd, dump_end, with_bounded_ends
 from analytics.replay.dump.written_instants import (
     END,
     BeforeEnd,

@@ -1,8 +1,9 @@
 """Every record about a group but its offsets, with what it says: what the coordinator replays.
 
 What a record says of its group is the same for every type once it is written down as items: a
-member is there, subscribes to something, has or shall have partitions. A snapshot of a classic
-group holds the items of all its members, the records of other groups those of one. Both the state
+member is there, subscribes to something, has or shall have partitions; what it says of members
+besides is in the terms of the table `members`. A snapshot of a classic group holds the items of all
+its members, the records of other groups those of one. Both the state
 (`analytics.replay.groups.fold`) and the history, in which each record is a step, are made of it.
 """
 
@@ -11,35 +12,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
+import pyarrow as pa
 
+from analytics.replay.groups.columns import MEMBER_DETAILS
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
+    CONSUMER,
+    CONSUMER_PROTOCOL,
     CURRENT,
     GROUP,
     GROUP_KEY,
     KINDS,
     MEMBER,
     MEMBER_ROLES,
+    SHARE,
     STREAMS,
     TOPOLOGY,
     Kind,
 )
-from analytics.replay.groups.member_details import DETAILS, details, is_unread
 from analytics.replay.groups.record_items import (
     ABOUT,
     ITEM,
     ROW,
     about_member,
+    listed,
     members_of_classic,
     record_items,
 )
-from analytics.replay.log.meanings import TIME, text
+from analytics.replay.log.meanings import TIME, present, text
 from analytics.replay.log.record_position import POSITION
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
 
+_DETAILS: Final = pl.Struct(pl.Schema(pa.schema(MEMBER_DETAILS)))
+"""`MEMBER_DETAILS` as polars has it."""
 VALUE_COLUMNS: Final = {
     "epoch": pl.Int32(),
     "member_state": pl.Int32(),
@@ -51,7 +59,7 @@ VALUE_COLUMNS: Final = {
     "unread": pl.Int32(),
     "validated_epoch": pl.Int32(),
     "process_id": pl.String(),
-    "members": pl.List(DETAILS),
+    "members": pl.List(_DETAILS),
     "about": ABOUT,
     "items": pl.List(ITEM),
 }
@@ -95,6 +103,11 @@ def coordinator_log(decoded: Decoded) -> pl.DataFrame:
         if decoded[name].height
     ]
     return pl.concat([LOG.to_frame(), *told], how="diagonal", rechunk=True)
+
+
+def _is_unread() -> pl.Expr:
+    """Return whether a member was given something that is not of the consumer protocol."""
+    return (pl.col("assignment_bytes") > 0) & pl.col("assignment_decoded").is_null()
 
 
 def _log_rows(records: pl.DataFrame, number: int, kind: Kind) -> pl.DataFrame:
@@ -154,13 +167,13 @@ def _with_lists(rows: pl.DataFrame, records: pl.DataFrame, kind: Kind) -> pl.Dat
         holds = pl.col("value").struct.field("members").is_not_null()
         members = members_of_classic(records)
         unread = members.group_by(ROW).agg(
-            is_unread().sum().cast(VALUE_COLUMNS["unread"]).alias("unread")
+            _is_unread().sum().cast(VALUE_COLUMNS["unread"]).alias("unread")
         )
-        held = {"members": details(records, members, kind), "unread": unread}
+        held = {"members": _details(records, members, kind), "unread": unread}
     elif kind.role in MEMBER_ROLES:
         holds, members, held = ~pl.col("is_tombstone"), pl.DataFrame(), {}
         if kind.role == MEMBER:
-            held["members"] = details(records, members, kind)
+            held["members"] = _details(records, members, kind)
     else:
         return rows
     held["items"] = record_items(records, members, kind)
@@ -171,3 +184,77 @@ def _with_lists(rows: pl.DataFrame, records: pl.DataFrame, kind: Kind) -> pl.Dat
             pl.when(there).then(pl.col(name).fill_null(nothing))
         )
     return rows
+
+
+def _details(records: pl.DataFrame, members: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    """Return the members that values tell about: `ROW` and `members`, a list of `_DETAILS`.
+
+    Args:
+        records: `ROW`, `is_tombstone` and `value`: of a classic group each value tells about all
+            members, of the others the value of a member's metadata about that one, without its
+            name.
+        members: Of records of classic groups `members_of_classic`, else not looked at.
+        kind: What the records say.
+    """
+    if kind.family == CLASSIC:
+        told = members.select(ROW, **_of_classic())
+    else:
+        told = records.filter(~pl.col("is_tombstone")).select(ROW, **_of_one(kind.family))
+    return listed([told], _DETAILS, "members")
+
+
+def _of_one(family: str) -> dict[str, pl.Expr]:
+    value = pl.col("value").struct
+    told = {name: value.field(name) for name in ("client_id", "client_host", "rack_id")}
+    if family == CONSUMER:
+        classic = value.field("classic_member_metadata")
+        told |= {
+            "group_instance_id": value.field("instance_id"),
+            "subscribed_topics": value.field("subscribed_topic_names"),
+            "subscribed_regex": text(value.field("subscribed_topic_regex")),
+            "server_assignor": text(value.field("server_assignor")),
+            "rebalance_timeout_ms": present(value.field("rebalance_timeout_ms")),
+            "session_timeout_ms": present(classic.struct.field("session_timeout_ms")),
+            "is_classic": classic.is_not_null(),
+        }
+    elif family == SHARE:
+        told["subscribed_topics"] = value.field("subscribed_topic_names")
+    elif family == STREAMS:
+        told |= {
+            "group_instance_id": value.field("instance_id"),
+            "rebalance_timeout_ms": present(value.field("rebalance_timeout_ms")),
+            "process_id": value.field("process_id"),
+            "topology_epoch": value.field("topology_epoch"),
+        }
+    return told
+
+
+def _of_classic() -> dict[str, pl.Expr]:
+    session = present(pl.col("session_timeout"))
+    subscription = pl.col("subscription_decoded").struct
+    assignment = pl.col("assignment_decoded").struct
+    names = ("member_id", "group_instance_id", "client_id", "client_host")
+    return {name: pl.col(name) for name in names} | {
+        "rack_id": subscription.field("rack_id"),
+        "subscribed_topics": subscription.field("topics"),
+        "rebalance_timeout_ms": pl.coalesce(present(pl.col("rebalance_timeout")), session),
+        "session_timeout_ms": session,
+        "is_classic": pl.lit(value=True),
+        "subscription_fields_written": subscription.field("fields_written"),
+        "assignment_fields_written": assignment.field("fields_written"),
+        "missing": _why_unread(),
+    }
+
+
+def _why_unread() -> pl.Expr:
+    """Return why nothing tells what a member was given; null where something does."""
+    protocol = pl.col("protocol_type")
+    foreign = pl.format(
+        "the group is not a consumer group ({}): only its clients can read what they have",
+        protocol.fill_null("no protocol"),
+    )
+    unread = pl.format(
+        "the {} bytes of its assignment are not of the consumer protocol", "assignment_bytes"
+    )
+    is_foreign = protocol.ne_missing(pl.lit(CONSUMER_PROTOCOL))
+    return pl.when(is_foreign).then(foreign).when(_is_unread()).then(unread)

@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.replay.codes import dense
-from analytics.replay.groups.assignment_rows import assignment_rows
 from analytics.replay.groups.coded_log import NONE, CodedLog, coded, last_row
 from analytics.replay.groups.columns import COMMIT, OF_MEMBERS, STATE
 from analytics.replay.groups.group_records import CURRENT, MEMBER, TARGET
 from analytics.replay.groups.group_rows import group_rows
 from analytics.replay.groups.in_force import first_since_tombstone, in_force
 from analytics.replay.groups.lives import DecidingRows, deciding_rows, lives
-from analytics.replay.groups.member_rows import member_rows
+from analytics.replay.groups.member_rows import assignment_rows, member_rows
 
 if TYPE_CHECKING:
     from analytics.replay.groups.coded_log import Flags, Numbers

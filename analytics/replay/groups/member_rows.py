@@ -1,4 +1,4 @@
-"""The members of groups, as rows of `members`.
+"""The members of groups, as rows of `members`, and what they have or shall have, of `assignments`.
 
 A member of a consumer, share or streams group exists from its first metadata or current
 assignment until the tombstone of its metadata. A tombstone of its current assignment alone leaves
@@ -14,17 +14,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.replay.codes import dense
 from analytics.replay.groups.coded_log import NONE, numbers
-from analytics.replay.groups.columns import CLASSIC, MEMBER_DETAILS, MEMBERS, OF_MEMBERS, STREAMS
+from analytics.replay.groups.columns import (
+    ASSIGNMENTS,
+    CLASSIC,
+    ITEMS,
+    MEMBER_DETAILS,
+    MEMBERS,
+    OF_MEMBERS,
+    PENDING,
+    STREAMS,
+)
 from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, MEMBER, TARGET
 from analytics.replay.groups.in_force import InForce, optional, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
     from analytics.replay.groups.coded_log import Flags, Numbers
+    from analytics.replay.groups.group_rows import Groups
 
 JOINING_EPOCH = 0
 LEFT_EPOCH = -1
@@ -35,6 +50,8 @@ _PARTITION_STATES = {0: STABLE, 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTIT
 _TASK_STATES = {1: STABLE, 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
 _NO_STATE = -(1 << 40)
 """Stored nowhere: states are 8 bits wide."""
+_WHOSE = ("group", "member_id", "kind", "role", "subtopology_id", "topic_id", "topic", "partition")
+_ASSIGNMENT_KINDS = pa.array([CURRENT, PENDING, TARGET])
 
 
 @dataclass(frozen=True)
@@ -56,6 +73,14 @@ class Members:
     state: np.ndarray
     current: tuple[Numbers, Numbers]
     target: tuple[Numbers, Numbers]
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """Partitions and tasks of members: their rows, and the group of each."""
+
+    rows: pa.StructArray
+    group: Numbers
 
 
 @dataclass(frozen=True)
@@ -87,6 +112,45 @@ def member_rows(in_force: InForce) -> Members:
         np.concatenate([np.full(len(classic), None), state]),
         (records.current[has], records.group[has]),
         (records.target[shall_have], records.group[shall_have]),
+    )
+
+
+def assignment_rows(in_force: InForce, members: Members, groups: Groups) -> Assignments:
+    """Return what members were given, a row for each partition or task."""
+    own, _ = in_force.of_groups(GROUP)
+    classic = np.flatnonzero((in_force.lives.family == CLASSIC) & (own != NONE))
+    (current, current_group), (target, target_group) = members.current, members.target
+    rows = np.concatenate([own[classic], current, target])
+    group = np.concatenate([classic, current_group, target_group])
+    # A target belongs to the group's assignment epoch, all else to the epoch its record names.
+    epoch = pa.concat_arrays(
+        [
+            in_force.values_in("epoch", np.concatenate([own[classic], current])),
+            pa.array(groups.assignment_epoch[target_group].astype(np.int32)),
+        ]
+    )
+    lists = in_force.values_in("items", rows)
+    items, holder = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
+    is_given = pc.is_in(pc.struct_field(items, "kind"), _ASSIGNMENT_KINDS)
+    items, holder = items.filter(is_given), holder[is_given.to_numpy(zero_copy_only=False)]
+    partitions = pc.struct_field(items, "partitions")
+    item = numbers(pc.list_parent_indices(partitions))
+    holder, each = holder[item], items.take(pa.array(item))
+    told = {
+        name: pc.struct_field(each, name)
+        for name in (field.name for field in ITEMS)
+        if name != "partitions"
+    }
+    told |= {
+        "group_type": _type_names(in_force.lives.family[group[holder]]),
+        "epoch": epoch.take(pa.array(holder)),
+        "member_id": pc.coalesce(told["member_id"], in_force.values_in("member_id", rows[holder])),
+        "partition": pc.list_flatten(partitions),
+    }
+    told["group"] = pa.array(group[holder])
+    is_first = _is_first(told)
+    return Assignments(
+        struct(ASSIGNMENTS, told).filter(pa.array(is_first)), group[holder][is_first]
     )
 
 
@@ -140,7 +204,7 @@ def _of_others(
     details = _details(in_force, records.metadata[there])
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
-        "group_type": type_names(family),
+        "group_type": _type_names(family),
         "member_id": in_force.values_in("member_id", records.row[there]),
         "is_classic": pc.fill_null(told["is_classic"], fill_value=False),
         "member_epoch": optional(epoch, np.zeros(len(there), bool)),
@@ -169,7 +233,7 @@ def _of_classic_groups(in_force: InForce) -> tuple[pa.StructArray, Numbers]:
     details, parents = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
-        "group_type": type_names(np.full(len(parents), CLASSIC)),
+        "group_type": _type_names(np.full(len(parents), CLASSIC)),
         "member_epoch": in_force.values_in("epoch", rows[parents]),
     }
     return struct(MEMBERS, told), groups[parents]
@@ -201,10 +265,23 @@ def struct(type_: pa.StructType, fields: dict[str, pa.Array]) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(type_))
 
 
-def type_names(family: Numbers) -> pa.Array:
+def _type_names(family: Numbers) -> pa.Array:
     """Return the types of groups by their names."""
     return pa.array(FAMILIES, pa.string()).take(pa.array(family))
 
 
 def _words(words: np.ndarray) -> pa.Array:
     return pa.array(words, pa.string())
+
+
+def _is_first(columns: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
+    """Return which rows say what no row before them says.
+
+    Brokers keep partitions and tasks as sets, whatever a list in a record repeats.
+    """
+    whose = pl.from_arrow(pa.table({name: columns[name] for name in _WHOSE}))
+    assert isinstance(whose, pl.DataFrame)
+    found: NDArray[np.bool_] = (
+        whose.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    )
+    return found

@@ -1,4 +1,8 @@
-"""The tables `groups`, `members` and `assignments`, read off the fold of group records."""
+"""The tables `groups`, `members` and `assignments`, read off the fold of group records.
+
+A lost record can matter to a group only if it lies behind what the group is known from: the record
+that is the whole of a classic group, or the end of the life before the present one.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from analytics.contracts import contract_frame
 from analytics.replay.between_cuts import NOTHING, BetweenCuts
 from analytics.replay.groups.coded_log import NONE
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.completeness import with_completeness
 from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import may_be_elsewhere, may_be_superseded, with_missing
 from analytics.replay.log.marks import with_marks_of
 from analytics.replay.log.meanings import instant
 from analytics.replay.offsets.commit_places import first_of_runs
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from analytics.replay.groups.state import GroupState
 
 SIMPLE = "simple"
+NO_GROUP_RECORD = "the group's own record is not in the dump"
 
 
 def groups(
@@ -65,7 +70,7 @@ def groups(
         ],
         how="diagonal",
     )
-    return contract_frame(with_completeness(rows, coverage), "groups")
+    return contract_frame(_with_completeness(rows, coverage), "groups")
 
 
 def members(state: GroupState, of_groups: pl.DataFrame) -> pl.DataFrame:
@@ -94,3 +99,20 @@ def assignments(state: GroupState, topics: pl.DataFrame, of_groups: pl.DataFrame
     told = state.rows["an_assignment"].join(names, "topic_id", "left")
     told = with_marks_of(told, of_groups, GROUP_KEY)
     return contract_frame(told.with_columns(topic=pl.coalesce("topic", "name")), "assignments")
+
+
+def _with_completeness(rows: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Add `complete` and `missing` to groups.
+
+    Args:
+        rows: Has `coordinator_partition`, `group_type`, `record_offset`, `known_from` and
+            `between_cuts`: why records of the group may not count, null where they do.
+        coverage: What the dump holds.
+    """
+    unnamed = pl.col("record_offset").is_null() & (pl.col("group_type") != "simple")
+    without_record = pl.when(unnamed).then(pl.lit(NO_GROUP_RECORD))
+    # The record at `known_from` is there; those behind it may not be.
+    lost = may_be_superseded(coverage, pl.col("known_from") + 1)
+    why = (without_record, lost, may_be_elsewhere(coverage), "between_cuts")
+    missing = pl.concat_str(why, separator="; ", ignore_nulls=True)
+    return with_missing(rows, missing)

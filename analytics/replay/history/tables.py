@@ -33,15 +33,18 @@ from analytics.replay.history.events.dependency_events import (
 from analytics.replay.history.events.share_events import share_events
 from analytics.replay.history.groups.group_history import faults_of, group_history, group_steps
 from analytics.replay.history.groups.group_records_in_time import group_records_in_time
-from analytics.replay.history.share_partition_epochs import share_partition_epochs
-from analytics.replay.history.topic_names import named_topics, topic_names
+from analytics.replay.history.share_partition_epochs import (
+    archives,
+    share_partition_epochs,
+    share_record_rows,
+)
 from analytics.replay.log.marks import with_marks_of_records
+from analytics.replay.metadata.topics import named_topics, topic_names
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replay.offsets.offset_events import events_of_offsets, transaction_events
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
 from analytics.replay.removals.causes_in_history import CAUSES, causes_in_history, removed_and_times
-from analytics.replay.share.share_record_rows import archives, share_record_rows
 from analytics.replay.state import COMMITS, COORDINATOR_LOG
 from schemas import COORDINATOR_TOPICS
 

@@ -1,4 +1,7 @@
-"""Topics by name and id, one row per life of a name, from every source that knows some."""
+"""Topics by name and id, one row per life of a name, from every source that knows some.
+
+Records name a topic by its id alone where members held it or a group depends on it: `topic_names`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import polars as pl
 from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import uuid
 from analytics.replay.metadata.metadata_log import CERTAIN
-from analytics.replay.metadata.topic_sources import METADATA_LOG, RECORD, SOURCES
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
@@ -27,6 +29,10 @@ NAMING: Final = (
     ("share_group_state_partition_metadata", "deleting_topics"),
 )
 """Lists, by table, that have names and ids side by side."""
+METADATA_LOG, PARTITION_METADATA = "metadata_log", "partition_metadata"
+SIDE_FILE, RECORD = "side_file", "record"
+SOURCES = (METADATA_LOG, PARTITION_METADATA, SIDE_FILE, RECORD)
+"""Best first."""
 
 
 def topics(log: MetadataLog, others: Sequence[pl.DataFrame], named: pl.DataFrame) -> pl.DataFrame:
@@ -88,6 +94,20 @@ def named_in_records(decoded: Decoded) -> pl.DataFrame:
         )
     is_one = (pl.col("topic") != UNKNOWN_NAME) & uuid(pl.col("topic_id")).is_not_null()
     return pl.concat(pairs).filter(is_one).unique()
+
+
+def named_topics(topics: pl.DataFrame) -> pl.DataFrame:
+    """Return `topic_id` and `topic`, each pair once, of the table `topics`."""
+    return topics.select("topic_id", "topic").drop_nulls("topic_id").unique()
+
+
+def topic_names(named: pl.DataFrame) -> pl.DataFrame:
+    """Return `topic_id` and `name`, each id once.
+
+    Args:
+        named: Of `named_topics`.
+    """
+    return named.group_by("topic_id").agg(pl.col("topic").max().alias("name"))
 
 
 def _from_metadata_log(log: MetadataLog) -> pl.DataFrame:

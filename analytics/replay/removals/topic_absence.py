@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.metadata.topic_sources import METADATA_LOG, PARTITION_METADATA
+from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA
 from schemas import ZERO_UUID
 
 if TYPE_CHECKING:

@@ -11,12 +11,14 @@ one without anything before it is the state itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replay.share.share_ranges import UNBOUNDED, Ranges, merged
 from analytics.replay.share.share_records import (
     ACKNOWLEDGED,
@@ -25,6 +27,7 @@ from analytics.replay.share.share_records import (
     AVAILABLE,
     BATCHES,
     KEY,
+    RECORDS,
     SNAPSHOT,
     STATES,
     TOMBSTONE,
@@ -36,10 +39,15 @@ from analytics.time_columns import times_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.replay.log.as_of import Decoded
+
 _KNOWN_STATES = 5
 _LARGEST = np.iinfo(np.int64).max
 _NO_FAULT, _INVERTED, _UNKNOWN_STATE, _BELOW_START = range(4)
 _FAULTS = np.array([None, "inverted_range", "unknown_delivery_state", "range_below_start"], object)
+_EARLY_LAYOUT: Final = "4.0"
+"""Snapshots without times, epochs of 16 bits."""
+_RECORDS: Final = polars_rows(RECORDS.empty_table()).schema
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,24 @@ class _Living:
     key: NDArray[np.int64]
     head: NDArray[np.int64]
     tail: NDArray[np.int64]
+
+
+def share_states(decoded: Decoded, epoch_without_snapshot: int = 0) -> pl.DataFrame:
+    """Replay ``share_snapshot`` and ``share_update``, already cut; the columns are `STATES`.
+
+    Args:
+        decoded: Those two of whole share partitions, in any order.
+        epoch_without_snapshot: The state epoch where there are only updates, which name none.
+    """
+    is_gone = pl.col("is_tombstone")
+    snapshots = decoded["share_snapshot"]
+    # Brokers never write an update without a value, and could not replay one.
+    updates = decoded["share_update"].filter(~is_gone)
+    kind = pl.when(is_gone).then(TOMBSTONE).otherwise(SNAPSHOT)
+    records = [_records(snapshots, kind), _records(updates, pl.lit(UPDATE))]
+    states = polars_rows(fold(pa.concat_tables(arrow_rows(each) for each in records)))
+    epoch = pl.when("has_snapshot").then("state_epoch").otherwise(epoch_without_snapshot)
+    return states.with_columns(epoch.cast(pl.Int32).alias("state_epoch"))
 
 
 def fold(records: pa.Table) -> pa.Table:
@@ -252,3 +278,21 @@ def _lists(ranges: Ranges, keys: int) -> pa.Array:
     values = [pa.array(each) for each in (ranges.first, ranges.last, ranges.state, ranges.count)]
     structs = pa.StructArray.from_arrays(values, fields=list(BATCHES.value_type))
     return pa.ListArray.from_arrays(pa.array(offsets), structs, type=BATCHES)
+
+
+def _records(frame: pl.DataFrame, kind: pl.Expr) -> pl.DataFrame:
+    """Return rows of a decoded table under the names of `RECORDS`."""
+    key, value = pl.col("key").struct, pl.col("value").struct
+    held = frame["value"].struct.fields
+    named = {name: value.field(name) for name in held} | {
+        "coordinator_partition": pl.col("partition"),
+        "group_id": key.field("group_id"),
+        "topic_id": key.field("topic_id"),
+        "partition": key.field("partition"),
+        "record_offset": pl.col("offset"),
+        "kind": kind,
+        "is_early_layout": pl.col("value_layout").eq_missing(_EARLY_LAYOUT),
+    }
+    return frame.select(
+        named.get(name, pl.lit(None)).cast(type_).alias(name) for name, type_ in _RECORDS.items()
+    )

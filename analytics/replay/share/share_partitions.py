@@ -1,4 +1,4 @@
-"""The table `share_partitions`: state and claims brought together."""
+"""The tables `share_partitions`, state and claims brought together, and `share_batches`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from analytics.replay.log.losses import (
     what_is_lost,
     with_missing,
 )
+from analytics.replay.log.marks import with_marks_of
+from analytics.replay.log.meanings import word
 from analytics.replay.share.share_claims import (
     DELETING,
     INITIALIZED,
@@ -27,6 +29,13 @@ from analytics.replay.share.share_claims import (
     early_groups,
     pictured_groups,
 )
+from analytics.replay.share.share_records import (
+    ACKNOWLEDGED,
+    ACQUIRED,
+    ARCHIVED,
+    ARCHIVING,
+    AVAILABLE,
+)
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 KEY: Final = ("group_id", "topic_id", "partition")
@@ -34,6 +43,15 @@ KEY: Final = ("group_id", "topic_id", "partition")
 _LOST_BETWEEN: Final = pl.lit(
     "records between its snapshot and its last update are not in the dump"
 )
+_STATE_NAMES = {
+    AVAILABLE: "AVAILABLE",
+    ACQUIRED: "ACQUIRED",
+    ACKNOWLEDGED: "ACKNOWLEDGED",
+    ARCHIVING: "ARCHIVING",
+    ARCHIVED: "ARCHIVED",
+}
+"""``RecordState``; ACQUIRED is never stored by a broker."""
+_UNKNOWN_STATE = "UNKNOWN"
 
 
 def share_partitions(
@@ -60,6 +78,24 @@ def share_partitions(
     )
     missing = pl.concat_str(_missing(coverage), separator="; ", ignore_nulls=True)
     return contract_frame(with_missing(rows, missing), "share_partitions")
+
+
+def share_batches(
+    states: pl.DataFrame, topics: pl.DataFrame, partitions: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the table `share_batches`.
+
+    Args:
+        states: Of `share_states`.
+        topics: The table `topics` at the instant, for names.
+        partitions: The table `share_partitions`: what is lacking of one is lacking of its ranges.
+    """
+    held = states.filter(pl.col("batches").list.len() > 0)
+    rows = held.select(*KEY, "batches").explode("batches").unnest("batches")
+    named = rows.join(topic_names(topics), on="topic_id", how="left", maintain_order="left")
+    state = word(pl.col("delivery_state"), _STATE_NAMES, _UNKNOWN_STATE)
+    marked = with_marks_of(named.with_columns(delivery_state_name=state), partitions, KEY)
+    return contract_frame(marked, "share_batches")
 
 
 def topic_names(topics: pl.DataFrame) -> pl.DataFrame:

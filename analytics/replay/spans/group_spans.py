@@ -4,10 +4,12 @@ A span reaches from the record that began it to the one that ended it. Brokers k
 topics that a group is subscribed to, and count the retention from what kind of group it is
 (``ClassicGroup``, ``ConsumerGroup`` and ``StreamsGroup``, each ``offsetExpirationCondition`` and
 ``isSubscribedToTopic``). A rebalance under way leaves no record: a group that is not empty counts
-as stable.
+as stable. Every record about a group but its offsets is a step (`_STEPS`): of which type of group
+it is.
 
 Takes decoded tables by name as frames of polars, cut at an instant, of whole groups of any number
-of partitions. Gives `GROUP_SPANS` and `PROTECTIONS`.
+of partitions: `key`, `partition`, `offset`, `timestamp`, `is_tombstone`, `value`. Gives
+`GROUP_SPANS` and `PROTECTIONS`.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,
+    GROUP,
     GROUP_KEY,
+    KINDS,
     MEMBER,
     STREAMS,
     table_name,
 )
-from analytics.replay.spans.group_steps import group_conversions, group_steps, located
 from analytics.replay.spans.intervals import (
     SPAN,
     SPAN_TYPES,
+    TIME,
     joined_spans,
     overlap,
     until_next,
@@ -69,6 +73,25 @@ record came before the next one: the group rebalanced, and its members did not g
 PROTECTIONS: Final = pl.Schema({**_NAMES, "topic": pl.String(), "why": pl.String(), **SPAN_TYPES})
 """From where to where something may keep offsets of a group, of all topics where `topic` is null.
 Spans of one group, topic and reason neither touch nor overlap."""
+_STEPS: Final = pl.Schema(
+    {
+        "coordinator_partition": pl.Int32(),
+        "group_id": pl.String(),
+        "from_offset": pl.Int64(),
+        "from_at": TIME,
+        "family": pl.String(),
+        "is_group": pl.Boolean(),
+        "creates": pl.Boolean(),
+        "is_tombstone": pl.Boolean(),
+        "is_simple": pl.Boolean(),
+    }
+)
+"""A row per record: its offset and time, the type of group it is of, whether it is the record of
+the group itself, whether a value makes the group, whether it is the value of a classic group
+without members and protocol type."""
+
+_SIMPLE: Final = "simple"
+_STRETCH: Final = (*GROUP_KEY, "stretch")
 
 
 def group_spans(
@@ -81,7 +104,7 @@ def group_spans(
         commits: Of `commit_rows`; None where tombstones take no simple group over, before 4.0, or
             where it does not matter: such a group keeps and counts as a simple one does.
     """
-    steps = group_steps(decoded)
+    steps = _group_steps(decoded)
     # Any value that makes a group where there is none: compaction may have left that alone.
     told = steps.filter(
         (pl.col("family") != CLASSIC)
@@ -91,7 +114,7 @@ def group_spans(
     parts = [_classic_steps(decoded["group_metadata"]), told]
     if commits is not None:
         # A tombstone of the group itself ends at once what it took over.
-        parts.append(group_conversions(steps, commits).filter(~pl.col("is_group")))
+        parts.append(_group_conversions(steps, commits).filter(~pl.col("is_group")))
     columns = [each for each in GROUP_SPANS if each not in {"to_offset", "to_at"}]
     rows = pl.concat(
         [each.select(name for name in each.columns if name in columns) for each in parts],
@@ -128,6 +151,62 @@ def protection_spans(
     return joined_spans(heeded, (*GROUP_KEY, "topic", "why")).select(PROTECTIONS.names())
 
 
+def _located(records: pl.DataFrame, group: str = "group_id") -> pl.DataFrame:
+    """Add `GROUP_KEY`, `from_offset` and `from_at` to decoded records."""
+    return records.with_columns(
+        pl.col("partition").alias("coordinator_partition"),
+        pl.col("key").struct.field(group).alias("group_id"),
+        pl.col("offset").alias("from_offset"),
+        pl.col("timestamp").cast(TIME).alias("from_at"),
+    )
+
+
+def _group_steps(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return `_STEPS` of decoded tables, in the order of `GROUP_KEY` and `from_offset`."""
+    parts = [_STEPS.to_frame()]
+    for name, kind in KINDS.items():
+        records = decoded[name]
+        if not records.height:
+            continue
+        is_classic = kind.family == CLASSIC
+        rows = _located(records, kind.group_field).with_columns(
+            pl.lit(kind.family).alias("family"),
+            pl.lit(kind.role == GROUP).alias("is_group"),
+            pl.lit(kind.creates).alias("creates"),
+            (_is_simple() if is_classic else pl.lit(value=False)).alias("is_simple"),
+        )
+        parts.append(rows.select(pl.col(each).cast(type_) for each, type_ in _STEPS.items()))
+    return pl.concat(parts).sort(*GROUP_KEY, "from_offset")
+
+
+def _group_conversions(steps: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """Return the tombstones that took a simple group over: it is of their type from there.
+
+    Since 4.0 (``GroupMetadataManager``: get or create by a record of another type). A simple group
+    is made by a commit where there is no group, or by a classic value without members and protocol
+    type.
+
+    Args:
+        steps: Of `_group_steps`.
+        commits: Of `commit_rows`.
+
+    Returns:
+        Those steps, at most one between two records that make or remove a group.
+    """
+    placed = _with_stretches(steps)
+    candidates = placed.filter("may_take")
+    if not candidates.height:
+        return candidates.select(steps.columns)
+    found = candidates.join(_simple_from(candidates, commits), on=list(_STRETCH), how="left")
+    taken = (pl.col("met_label") == CLASSIC) | (pl.col("from_offset") > pl.col("made_at"))
+    return (
+        found.filter(taken)
+        .sort("from_offset")
+        .unique(list(_STRETCH), keep="first", maintain_order=True)
+        .select(steps.columns)
+    )
+
+
 def _classic_steps(records: pl.DataFrame) -> pl.DataFrame:
     if not records.height:
         return GROUP_SPANS.to_frame()
@@ -135,7 +214,7 @@ def _classic_steps(records: pl.DataFrame) -> pl.DataFrame:
     state = value.struct.field("current_state_timestamp")
     members = value.struct.field("members")
     protocol = value.struct.field("protocol_type")
-    return located(records, "group").select(
+    return _located(records, "group").select(
         *GROUP_KEY,
         "from_offset",
         "from_at",
@@ -192,7 +271,7 @@ def _of_consumer_groups(decoded: Mapping[str, pl.DataFrame]) -> list[pl.DataFram
     resolved = decoded["consumer_group_regular_expression"]
     if resolved.height:
         key = (*GROUP_KEY, "regex")
-        spans = located(resolved).select(
+        spans = _located(resolved).select(
             *GROUP_KEY,
             pl.col("key").struct.field("regular_expression").alias("regex"),
             pl.col("value").struct.field("topics").alias("topics"),
@@ -213,7 +292,7 @@ def _of_streams_groups(decoded: Mapping[str, pl.DataFrame]) -> list[pl.DataFrame
         pl.element().struct.field("name")
     )
     sources = pl.concat_list(each.field("source_topics"), repartition)
-    spans = located(topologies).select(
+    spans = _located(topologies).select(
         *GROUP_KEY,
         *("from_offset", "from_at", "is_tombstone"),
         pl.col("value")
@@ -234,7 +313,7 @@ def _member_spans(
     records = decoded[table_name(family, MEMBER)]
     if not records.height:
         return None
-    placed = located(records).select(
+    placed = _located(records).select(
         *GROUP_KEY,
         pl.col("key").struct.field("member_id").alias("member_id"),
         *("from_offset", "from_at", "is_tombstone"),
@@ -247,3 +326,60 @@ def _member_spans(
 def _subscribed(spans: pl.DataFrame) -> pl.DataFrame:
     named = spans.select(*GROUP_KEY, pl.col("topics").alias("topic"), *SPAN).explode("topic")
     return named.filter(pl.col("topic").is_not_null()).with_columns(pl.lit(SUBSCRIBED).alias("why"))
+
+
+def _is_simple() -> pl.Expr:
+    value = pl.col("value")
+    no_protocol = value.struct.field("protocol_type").fill_null("") == ""
+    nobody = value.struct.field("members").list.len().fill_null(0) == 0
+    return no_protocol & nobody & ~pl.col("is_tombstone")
+
+
+def _with_stretches(steps: pl.DataFrame) -> pl.DataFrame:
+    """Number the stretches between records that make or remove a group.
+
+    Returns:
+        The steps with `stretch`, `met_label` and `met_offset` of the record the stretch follows
+        (null before the first), and `may_take`: it takes over what there is, if there is a simple
+        group.
+    """
+    family, is_tombstone = pl.col("family"), pl.col("is_tombstone")
+    births = pl.col("creates") & ~is_tombstone
+    removals = pl.col("is_group") & is_tombstone
+    label = pl.when(births).then(family).when(removals).then(pl.lit(_SIMPLE))
+    marked = steps.with_columns(label.alias("label"))
+    is_mark = pl.col("label").is_not_null()
+
+    def met(what: pl.Expr) -> pl.Expr:
+        last = pl.when(is_mark).then(what).forward_fill()
+        return last.shift(1).over(list(GROUP_KEY))
+
+    placed = marked.with_columns(
+        met(pl.col("label")).alias("met_label"),
+        met(pl.col("is_simple")).alias("met_simple"),
+        met(pl.col("from_offset")).alias("met_offset"),
+        is_mark.cum_sum().shift(1, fill_value=0).over(list(GROUP_KEY)).alias("stretch"),
+    )
+    # What follows a removal, or nothing at all, may be a group that commits made.
+    was = pl.col("met_label")
+    simple = was.is_null() | (was == _SIMPLE) | pl.col("met_simple")
+    newer = is_tombstone & family.is_in([CONSUMER, STREAMS])
+    return placed.with_columns((newer & simple.fill_null(value=False)).alias("may_take"))
+
+
+def _simple_from(candidates: pl.DataFrame, commits: pl.DataFrame) -> pl.DataFrame:
+    """Return the first commit in each stretch without a group: `_STRETCH` and `made_at`."""
+    without = candidates.filter(pl.col("met_label").is_null() | (pl.col("met_label") == _SIMPLE))
+    bounds = without.group_by(*_STRETCH).agg(
+        pl.col("from_offset").max().alias("until"),
+        pl.col("met_offset").max().fill_null(-1).alias("since"),
+    )
+    made = pl.col("record_offset")
+    return (
+        commits.filter(~pl.col("is_tombstone"))
+        .select(*GROUP_KEY, "record_offset")
+        .join(bounds, on=list(GROUP_KEY))
+        .filter((made > pl.col("since")) & (made < pl.col("until")))
+        .group_by(*_STRETCH)
+        .agg(made.min().alias("made_at"))
+    )

@@ -9,8 +9,11 @@ import polars as pl
 import pytest
 
 from analytics.replay.history.events.share_events import share_events
-from analytics.replay.history.share_partition_epochs import share_partition_epochs
-from analytics.replay.share.share_record_rows import archives, share_record_rows
+from analytics.replay.history.share_partition_epochs import (
+    archives,
+    share_partition_epochs,
+    share_record_rows,
+)
 from tests.support.decoded_frames import frames_of
 
 TOPIC_ID = "EYAGe3ybSjSvj5d44sPkEw"

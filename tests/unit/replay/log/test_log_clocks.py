@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analytics.dump.inspection.losses import OPEN_END
-from analytics.replay.dump.clock_evidence import clocks_in
+from analytics.replay.dump.coverage import clocks_in
 from analytics.replay.log.log_clocks import NOBODY, LogClock, doubtful_times
 
 KEY = ("__consumer_offsets", 3)

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from analytics.replay.log.disputed_homes import UNDISPUTED, disputed_keys
 from analytics.replay.log.key_homes import home_of
 from analytics.replay.log.topic_homes import (
     NOT_SEEN,
     PLACES,
+    UNDISPUTED,
     Era,
     TopicHomes,
+    disputed_keys,
     eras_of,
     homes_at,
     with_misplaced,
