@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.tables.parted_table import PartedTable
 from analytics.tables.stored_tables import folder_of
 from analytics.tables.table_frames import table_frame
 from analytics.workspace import Workspace
@@ -39,7 +40,6 @@ class Answered:
         warnings: What may change how the tables are read, one sentence each.
         statements: By which rules and settings the question was answered, one sentence each.
         summary: What the command's JSON has beside the tables.
-        figures: What the command's text is made of beside the tables, as it is; tables are Arrow's.
     """
 
     def __init__(
@@ -50,12 +50,20 @@ class Answered:
         self.warnings: tuple[str, ...] = answer.warnings
         self.statements: tuple[str, ...] = answer.statements
         self.summary: Mapping[str, Any] = answer.summary
-        self.figures: Mapping[str, Any] = answer.figures
+        self._figures = answer.figures
         self._rows: Mapping[str, pa.Table] = answer.tables
         self._counts = {name: answer.rows(name).num_rows for name in answer.tables}
         self._frames: dict[str, Any] = {}
         if spark is not None and answer.tables:
             self._frames = _frames(answer, state, spark)
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """What the command's text is made of beside the tables, as it is; tables are Arrow's."""
+        return {
+            name: each.whole() if isinstance(each, PartedTable) else each
+            for name, each in self._figures.items()
+        }
 
     @property
     def tables(self) -> tuple[str, ...]:

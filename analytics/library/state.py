@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import polars as pl
 
+from analytics.decode.run.workload import is_small_workspace
+from analytics.engine.part_runs import PartRunner
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.answered import Answered, shown_tables
 from analytics.questions.balance.question import BALANCE
@@ -28,6 +32,7 @@ from analytics.questions.timeline.question import TIMELINE
 from analytics.questions.usage.question import USAGE
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_workspace import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
@@ -143,7 +148,18 @@ class State:
             decoded_workspace(self._workspace),
             self.manifest,
             self._settings,
+            self._runner,
         )
+
+    @property
+    def _runner(self) -> PartRunner:
+        """What makes answers: in tasks of the caller's session where there is much to do."""
+        if self._spark is None or is_small_workspace(self.manifest):
+            return PartRunner()
+        # Files of answers stay as long as the dump is open.
+        beside = Path(self._workspace.location).parent
+        folder = tempfile.mkdtemp(prefix="answers-", dir=beside)
+        return PartRunner(folder, partial(run_tasks, self._spark))
 
     def with_settings(
         self,

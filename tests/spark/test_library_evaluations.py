@@ -13,14 +13,17 @@ import pytest
 
 from analytics import State, open_dump
 from analytics.errors import SettingRefusedError, WorkspaceError
+from analytics.library import state as library_state
 from analytics.questions.diff.question import DIFF
+from analytics.questions.lag import question as lag_question
 from analytics.questions.registry import UnknownQuestionError, audited_questions
 from analytics.questions.restore.question import RESTORE
+from analytics.spark_tasks import run_tasks
 from schemas import table
 from schemas.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -189,3 +192,24 @@ def test_tables_are_also_those_of_polars_and_pandas(state: State) -> None:
 def _rows(rows: pa.Table) -> list[str]:
     columns = sorted(rows.column_names)
     return sorted(str(each) for each in rows.select(columns).to_pylist())
+
+
+def test_a_large_state_is_asked_in_tasks_of_the_callers_session(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = state.lag(by="group")
+    counts: list[int] = []
+
+    def counted(spark: SparkSession, count: int, run: Callable[[int], Any]) -> list[Any]:
+        counts.append(count)
+        return run_tasks(spark, count, run)
+
+    monkeypatch.setattr(library_state, "is_small_workspace", lambda _: False)
+    monkeypatch.setattr(library_state, "run_tasks", counted)
+    monkeypatch.setattr(lag_question, "AT_ONCE", 400)
+    in_tasks = state.lag(by="group")
+    assert max(counts) > 1
+    assert repr(in_tasks) == repr(here)
+    for name in here.tables:
+        assert in_tasks.to_arrow(name).equals(here.to_arrow(name)), name
+        assert in_tasks.table(name).count() == here.to_arrow(name).num_rows
