@@ -134,7 +134,7 @@ def failing(console: Console, state: Replayed, answer: Answer) -> int:
     """
     if state.fail_on == NEVER:
         return DONE
-    tables = {name: answer.rows(name) for name in answer.tables}
+    tables = answer.long_tables
     # Only messages are printed here, no suggestions.
     findings = findings_of(state, tables, input_words(state.inputs, {}), PHRASING).findings
     severe = as_severe(findings, state.fail_on)

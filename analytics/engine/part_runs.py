@@ -74,6 +74,12 @@ RunTasks = Callable[[int, Callable[[int], Any]], Sequence[Any]]
 """Takes how many numbers, and a function that other processes can be sent."""
 
 
+def in_threads(count: int, run: Callable[[int], Any]) -> list[Any]:
+    """Run a function for each number below a count, in this process (`RunTasks`)."""
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return list(threads.map(run, range(count)))
+
+
 @dataclass(frozen=True)
 class PartRunner:
     """Where answers are made.
@@ -108,8 +114,7 @@ class PartRunner:
         elif len(parts) == 1:
             results = [work.run(0)]
         else:
-            with ThreadPoolExecutor(_THREADS) as threads:
-                results = list(threads.map(work.run, range(len(parts))))
+            results = in_threads(len(parts), work.run)
         wanted = orders or {}
         found = {
             name: PartedTable(

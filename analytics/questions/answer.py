@@ -46,6 +46,11 @@ class Answer:
         return parted(self.tables, name)
 
     @property
+    def long_tables(self) -> dict[str, PartedTable]:
+        """All tables by name, as what can be read in pieces."""
+        return {name: self.rows(name) for name in self.tables}
+
+    @property
     def tables_to_keep(self) -> Mapping[str, pa.Table]:
         """The tables as a workspace keeps them: other groups may be asked about later."""
         return self.tables if self.stored_tables is None else self.stored_tables

@@ -34,8 +34,13 @@ class Order(NamedTuple):
 
     def sorted(self, rows: pa.Table) -> pa.Table:
         """Return rows of Arrow in order."""
-        found = self.sort(polars_rows(rows)).to_arrow(compat_level=pl.CompatLevel.oldest())
-        return found.cast(rows.schema)
+        return _as_table(self.sort(polars_rows(rows)), rows.schema)
+
+
+def _as_table(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Return rows with the types that a table has for their columns."""
+    types = pa.schema([schema.field(each) for each in rows.columns])
+    return rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(types)
 
 
 _AT_ONCE: Final = 64_000
@@ -143,10 +148,13 @@ class PartedTable:
 
     def first(self, most: int) -> pa.Table:
         """Return its first rows."""
+        # Columns alone are often asked for: no part is read for that.
+        if not most:
+            return self.schema.empty_table()
         found = []
         for each in self.parts:
             left = most
-            for rows in self._of_part(each, max(most, 1)):
+            for rows in self._of_part(each, most):
                 found.append(rows.head(left))
                 left -= rows.height
                 if left <= 0:
@@ -171,8 +179,7 @@ class PartedTable:
             yield each if self.condition is None else each.filter(self.condition).select(names)
 
     def _as_table(self, rows: pl.DataFrame) -> pa.Table:
-        types = pa.schema([self.schema.field(each) for each in rows.columns])
-        return rows.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(types)
+        return _as_table(rows, self.schema)
 
 
 def _merged(

@@ -22,8 +22,7 @@ def write_rows(staging: Staging, name: str, rows: pa.Table) -> Part:
 
 
 def _written(staging: Staging, file: str, name: str, rows: pa.Table) -> Part:
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, file)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    filesystem, path = _place_for(staging, file)
     pq.write_table(rows, path, filesystem=filesystem)
     return part_of(name, path, rows.num_rows)
 
@@ -45,8 +44,7 @@ def write_parts(staging: Staging, name: str, rows: PartedTable) -> list[Part]:
 
 
 def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    filesystem, path = _place_for(staging, name)
     count = 0
     with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as writer:
         for each in rows.pieces():
@@ -56,12 +54,18 @@ def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
 
 
 def _copied(staging: Staging, file: str, name: str, location: str) -> Part:
-    filesystem, path = staging.workspace.filesystem, staged_path(staging, file)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    filesystem, path = _place_for(staging, file)
     source, place = open_location(location)
     fs.copy_files(place, path, source_filesystem=source, destination_filesystem=filesystem)
     with filesystem.open_input_file(path) as written:
         return part_of(name, path, pq.read_metadata(written).num_rows)
+
+
+def _place_for(staging: Staging, name: str) -> tuple[fs.FileSystem, str]:
+    """Return where a file goes, in a folder that is there."""
+    filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    return filesystem, path
 
 
 def staged_file(staging: Staging, name: str) -> str:

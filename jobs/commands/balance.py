@@ -60,7 +60,7 @@ def balance(
         BalanceSettings(history),
         lambda _, answer, wanted, metadata: PrintedAnswer(
             balance_text(
-                {name: answer.rows(name) for name in answer.tables},
+                answer.long_tables,
                 wanted,
                 metadata,
                 with_times=history,

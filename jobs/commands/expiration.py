@@ -125,6 +125,6 @@ def _text(
     for each in described.warnings:
         console.warn(each)
     source = Source(**vars(described.description))
-    tables = {name: answer.rows(name) for name in answer.tables}
+    tables = answer.long_tables
     text = expiration_text(tables, answer.figures, source, output_format, metadata)
     return PrintedAnswer(text)

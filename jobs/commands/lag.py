@@ -116,7 +116,7 @@ def lag(  # noqa: PLR0913 - one parameter an option
             return shown_against(
                 console, against, end_offsets, state, compared, chosen_format, answer.tables["lag"]
             )
-        tables = {name: answer.rows(name) for name in answer.tables}
+        tables = answer.long_tables
         return PrintedAnswer(
             lag_text(tables, answer.figures, chosen_format, metadata, by=by, with_history=history)
         )

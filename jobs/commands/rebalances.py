@@ -90,7 +90,7 @@ def rebalances(
         REBALANCES,
         RebalanceSettings(time_from, time_to, storm_epochs, storm_minutes),
         lambda _, answer, wanted, metadata: PrintedAnswer(
-            rebalances_text({name: answer.rows(name) for name in answer.tables}, wanted, metadata)
+            rebalances_text(answer.long_tables, wanted, metadata)
         ),
         output_format,
         **options,

@@ -82,7 +82,7 @@ def timeline(
         TimelineSettings(time_from, time_to, end_offsets),
         lambda _, answer, wanted, metadata: PrintedAnswer(
             timeline_text(
-                {name: answer.rows(name) for name in answer.tables},
+                answer.long_tables,
                 wanted,
                 metadata,
                 note=answer.figures[NOT_WHOLE],

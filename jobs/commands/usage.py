@@ -149,7 +149,7 @@ def usage(  # noqa: PLR0913 - one parameter an option
         UsageSettings(by, commit_interval, since, disk, groups, exclude_groups),
         lambda _, answer, wanted, metadata: PrintedAnswer(
             usage_text(
-                {name: answer.rows(name) for name in answer.tables},
+                answer.long_tables,
                 answer.figures,
                 wanted,
                 metadata,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.decode.run.workload import is_small_workspace
-from analytics.engine.part_runs import PartRunner
+from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.spark_tasks import run_tasks
 from jobs.spark.java import java_problem
 from jobs.spark.session import is_local, one_session, spark_session
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
 
 _FOLDER: Final = ".answers-"
-_THREADS: Final = 2
-"""Much of a part is work of one core."""
 
 
 @contextmanager
@@ -48,8 +45,7 @@ def part_runner(
             if not master and not conf and (problem := java_problem()) is not None:
                 # Nobody asked for Spark, and what was replayed elsewhere is answered without.
                 console.detail(f"answered without Spark: {problem}")
-                with ThreadPoolExecutor(_THREADS) as threads:
-                    return list(threads.map(run, range(count)))
+                return in_threads(count, run)
             from jobs.spark.progress import progress  # noqa: PLC0415 - heavy, as Spark is
 
             with (

@@ -14,6 +14,7 @@ from reports.layout.section import (
     LongSection,
     Rows,
     is_summed_up,
+    of_groups,
     raw_section,
     summed_up,
     worst_of_all,
@@ -114,7 +115,7 @@ def balance_text(
     of_people: list[Section | LongSection]
     if is_summed_up(balance, output_format):
         worst = _worst(balance, list(meanings))
-        tried = _of_groups(alternatives, worst)
+        tried = of_groups(alternatives, pc.unique(worst["group_id"]))
         of_people = [balance_section(worst, for_people=True, with_times=with_times)]
         left_out = _left_out(worst, balance, verdicts)
     else:
@@ -152,14 +153,6 @@ def _worst(balance: Rows, verdicts: list[str]) -> pa.Table:
         return rows.append_column("rank", pc.index_in(rows["verdict"], pa.array(verdicts)))
 
     return worst_of_all(balance, order, ranked).drop_columns("rank")
-
-
-def _of_groups(alternatives: Rows, rows: pa.Table) -> pa.Table:
-    """Return what other assignors would make of the groups of some rows."""
-    groups = pc.unique(rows["group_id"])
-    return pa.concat_tables(
-        each.filter(pc.is_in(each["group_id"], groups)) for each in alternatives.pieces()
-    )
 
 
 def _left_out(worst: pa.Table, balance: Rows, verdicts: Mapping[str | None, int]) -> list[str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import MARKS, LongSection, Rows
+from reports.layout.section import MARKS, LongSection, Rows, words_in
 from reports.layout.sentences import nothing
 from reports.quantities import duration
 from reports.row_formats import Section, Text, render, rendered
@@ -160,11 +160,7 @@ def lag_text(
 
 
 def _notes(rows: Rows, metadata: Mapping[str, Any]) -> list[str]:
-    verdicts = {
-        word
-        for piece in rows.pieces(["verdict"])
-        for word in pc.unique(piece["verdict"]).to_pylist()
-    }
+    verdicts = words_in(rows, "verdict")
     if not verdicts:
         return [nothing("No partition is owned or committed by the groups asked for.", metadata)]
     known: Mapping[str, str] = metadata["verdicts"]

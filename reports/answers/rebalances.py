@@ -12,7 +12,16 @@ import pyarrow.compute as pc
 
 from reports.answers.balance import readable, table_of
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import LongSection, Rows, Section, raw_section, summed_up, worst_rows
+from reports.layout.section import (
+    LongSection,
+    Rows,
+    Section,
+    of_groups,
+    raw_section,
+    summed_up,
+    words_in,
+    worst_rows,
+)
 from reports.layout.sentences import nothing
 from reports.row_formats import Text, render, rendered
 
@@ -211,18 +220,11 @@ def _for_people(
 
 def _causes_of(epochs: pa.Table, tables: Mapping[str, Rows]) -> pa.Table:
     """Return what led to some epochs, and maybe to others of their groups."""
-    causes, groups = tables["rebalance_causes"], pc.unique(epochs["group_id"])
-    return pa.concat_tables(
-        each.filter(pc.is_in(each["group_id"], groups)) for each in causes.pieces()
-    )
+    return of_groups(tables["rebalance_causes"], pc.unique(epochs["group_id"]))
 
 
 def _notes(epochs: Rows, metadata: Mapping[str, Any]) -> list[str]:
-    changes = {
-        word
-        for piece in epochs.pieces(["coordinator_change"])
-        for word in pc.unique(piece["coordinator_change"]).to_pylist()
-    }
+    changes = words_in(epochs, "coordinator_change")
     storm = metadata["storm"]
     return [
         f"storm: {storm['epochs']} epochs within {storm['minutes']:g} minutes",

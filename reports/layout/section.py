@@ -5,7 +5,7 @@ Of tables that are longer than a person reads: the worst rows, and how many ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Protocol
@@ -22,7 +22,7 @@ MARKS = ("complete", "missing")
 MOST: Final = 1_000
 """A table of more rows is summed up."""
 SHOWN: Final = 100
-_Order = Sequence[tuple[str, str]]
+Order = Sequence[tuple[str, str]]
 """Columns with "ascending" or "descending"; nulls come last."""
 
 
@@ -118,11 +118,9 @@ class LongSection:
         """Yield the section in pieces, in order."""
         for rows in self.rows.pieces():
             piece = self.make(rows)
-            yield (
-                replace(piece, rows=piece.rows.filter(problems_of(piece)))
-                if (self.only_problems)
-                else piece
-            )
+            if self.only_problems:
+                piece = replace(piece, rows=piece.rows.filter(problems_of(piece)))
+            yield piece
 
     @property
     def short(self) -> Section:
@@ -186,7 +184,7 @@ def raw_section(rows: pa.Table, name: str) -> Section:
     return Section(rows, heads, name=name, key=name)
 
 
-def worst_rows(rows: Rows, order: _Order, wanted: str, most: int | None = None) -> pa.Table:
+def worst_rows(rows: Rows, order: Order, wanted: str, most: int | None = None) -> pa.Table:
     """Return the worst rows of a table that is too long, for people; else all of them.
 
     Who says how many rows, in which order, or which of them, gets that.
@@ -202,7 +200,7 @@ def is_summed_up(rows: Rows, output_format: str, most: int | None = None) -> boo
 
 
 def worst_of_all(
-    rows: Rows, order: _Order, with_order: Callable[[pa.Table], pa.Table] = lambda rows: rows
+    rows: Rows, order: Order, with_order: Callable[[pa.Table], pa.Table] = lambda rows: rows
 ) -> pa.Table:
     """Return the worst rows of a table that may be too large to be held; of equal ones the first.
 
@@ -211,12 +209,31 @@ def worst_of_all(
         order: By which columns they are the worst.
         with_order: Adds these to rows that have them not.
     """
-    held = with_order(rows.first(0))
-    for each in rows.pieces():
-        found = pa.concat_tables([held, with_order(each)])
-        # Only what is shown is gathered.
-        held = found.take(pc.sort_indices(found, list(order)).slice(0, SHOWN))
-    return held
+    return first_in_order(map(with_order, rows.pieces()), order, SHOWN)
+
+
+def first_in_order(pieces: Iterable[pa.Table], order: Order, most: int) -> pa.Table:
+    """Return the first rows of pieces of a table, at least one, in an order; equal ones stay."""
+    held: list[pa.Table] = []
+    for each in pieces:
+        rows = pa.concat_tables([*held, each])
+        # Only what is returned is gathered.
+        held = [rows.take(pc.sort_indices(rows, list(order)).slice(0, most))]
+    return held[0]
+
+
+def words_in(rows: Rows, column: str) -> set[str | None]:
+    """Return the values of a column of a table that may be too large to be held."""
+    return {
+        word for piece in rows.pieces([column]) for word in pc.unique(piece[column]).to_pylist()
+    }
+
+
+def of_groups(rows: Rows, groups: pa.ChunkedArray | pa.Array) -> pa.Table:
+    """Return the rows of some groups of a table that may be too large to be held."""
+    return pa.concat_tables(
+        each.filter(pc.is_in(each["group_id"], groups)) for each in rows.pieces()
+    )
 
 
 def _asked_rows(rows: Rows, output_format: str) -> pa.Table:

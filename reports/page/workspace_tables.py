@@ -9,14 +9,11 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.section import Order, first_in_order
 from schemas import table
 
 Condition: TypeAlias = pc.Expression
 """Which rows of a table are asked for."""
-
-
-Order: TypeAlias = Sequence[tuple[str, str]]
-"""Columns with "ascending" or "descending"."""
 
 
 class Tables(Protocol):
@@ -130,11 +127,9 @@ class WorkspaceTables:
             columns: Those that are looked at.
             where: Which rows; None is all of them.
         """
-        held: list[pa.Table] = []
-        for piece in self.tables.pieces(name, columns):
-            rows = pa.concat_tables([*held, piece if where is None else piece.filter(where)])
-            held = [rows.take(pc.sort_indices(rows, list(order)).slice(0, most))]
-        return held[0]
+        pieces = self.tables.pieces(name, columns)
+        wanted = (each if where is None else each.filter(where) for each in pieces)
+        return first_in_order(wanted, order, most)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has; 0 where it is not there."""
