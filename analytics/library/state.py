@@ -24,7 +24,6 @@ from analytics.questions.lag.question import LAG
 from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
-from analytics.questions.region.question import REGION
 from analytics.questions.registry import QUESTIONS, question
 from analytics.questions.restore.question import RESTORE
 from analytics.questions.share.question import SHARE
@@ -32,6 +31,7 @@ from analytics.questions.timeline.question import TIMELINE
 from analytics.questions.usage.question import USAGE
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.seeds.region.question import REGION
 from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_workspace import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of

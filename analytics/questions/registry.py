@@ -28,6 +28,9 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 
+_PACKAGES: Final[Mapping[str, str]] = {"region": "analytics.seeds.region"}
+"""Packages of questions that are not beside this module: those about designs of no release."""
+
 
 class UnknownQuestionError(KeyError):
     """There is no question of that name."""
@@ -45,9 +48,8 @@ def question(name: str) -> Question[Any, Any]:
     if name not in QUESTIONS:
         hint = did_you_mean(name, QUESTIONS, "there are")
         raise UnknownQuestionError(f"there is no question {name!r}: {hint}")
-    found: Question[Any, Any] = getattr(
-        import_module(f"analytics.questions.{name}.question"), QUESTIONS[name]
-    )
+    package = _PACKAGES.get(name, f"analytics.questions.{name}")
+    found: Question[Any, Any] = getattr(import_module(f"{package}.question"), QUESTIONS[name])
     return found
 
 

@@ -14,7 +14,7 @@ from jobs.cli.options.shared import end_offsets_option, out_option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analytics.questions.region.contributions import Contribution
+    from analytics.seeds.region.contributions import Contribution
     from reports.layout.output_format import OutputFormat
 
 EPILOG = """
@@ -91,10 +91,10 @@ def region(  # noqa: PLR0913 - one parameter an option
     if out is not None and not options["inputs"]:
         raise click.UsageError("--out needs --dump: it keeps the workspace of a dump")
     # Arrow is heavy: --help answers without it.
-    from analytics.questions.region.contributions import groups_of  # noqa: PLC0415
-    from analytics.questions.region.question import REGION, RegionSettings  # noqa: PLC0415
+    from analytics.seeds.checkpoint_files.initial_offsets import read_initial_offsets  # noqa: PLC0415
+    from analytics.seeds.region.contributions import groups_of  # noqa: PLC0415
+    from analytics.seeds.region.question import REGION, RegionSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
-    from jobs.checkpoints.initial_offsets import read_initial_offsets  # noqa: PLC0415
     from reports.answers.region import region_text  # noqa: PLC0415
 
     made = _contributions(console, checkpoints, checkpoint_group, options)
@@ -128,8 +128,8 @@ def _contributions(
     """Return what the files contribute to checkpoints of the groups and topics asked for."""
     from analytics.decode.selection import Selection  # noqa: PLC0415
     from analytics.errors import InputNotRecognizedError  # noqa: PLC0415
-    from analytics.questions.region.contributions import selected  # noqa: PLC0415
-    from jobs.checkpoints.recognized import read_checkpoints  # noqa: PLC0415
+    from analytics.seeds.checkpoint_files.recognized import read_checkpoints  # noqa: PLC0415
+    from analytics.seeds.region.contributions import selected  # noqa: PLC0415
 
     remarks: list[str] = []
     read = read_checkpoints(paths, group, remarks)
@@ -147,7 +147,7 @@ def _contributions(
 
 def _check_names_groups(contributions: Sequence[Contribution], groups: Sequence[str]) -> None:
     from analytics.errors import InputNotRecognizedError  # noqa: PLC0415
-    from analytics.questions.region.contributions import places_without_group  # noqa: PLC0415
+    from analytics.seeds.region.contributions import places_without_group  # noqa: PLC0415
 
     if not groups:
         raise InputNotRecognizedError(
@@ -164,7 +164,7 @@ def _show_alone(
     options: Mapping[str, Any],
 ) -> int:
     """Show what checkpoints say by themselves: there is no state to ask."""
-    from analytics.questions.region.question import checkpoints_alone  # noqa: PLC0415
+    from analytics.seeds.region.question import checkpoints_alone  # noqa: PLC0415
     from jobs.asking import report_answer  # noqa: PLC0415
     from jobs.cli.exit_codes import CANNOT_TELL, DONE  # noqa: PLC0415
     from jobs.cli.settings_files import read_settings  # noqa: PLC0415

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from analytics.decode.checkpoint_delta.chain_inputs import ChainInput, chain_inputs
-from analytics.decode.kip_932_text import read_state, state_plan, state_slices
 from analytics.decode.selection import names_wanted
-from analytics.replay.checkpoint_delta.chain_doubts import unseen
-from analytics.replay.checkpoint_delta.chain_fold import fold_chains
-from analytics.replay.checkpoint_delta.chain_tables import chain_tables
-from analytics.replay.kip_932_text.text_replay import text_tables
+from analytics.seeds.checkpoint_delta.chain_fold import fold_chains
+from analytics.seeds.checkpoint_delta.chain_tables import chain_tables, unseen
+from analytics.seeds.checkpoint_delta.inputs import ChainInput, chain_inputs
+from analytics.seeds.kip_932_text import read_state, state_plan, state_slices, text_tables
 from schemas.dialects import CHECKPOINT_DELTA, KIP_932_TEXT
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analytics.decode.checkpoint_delta.chain_inputs import chain_inputs
-from analytics.replay.checkpoint_delta.chain_fold import fold_chains
-from analytics.replay.checkpoint_delta.chain_tables import chain_tables
+from analytics.seeds.checkpoint_delta.chain_fold import fold_chains
+from analytics.seeds.checkpoint_delta.chain_tables import chain_tables
+from analytics.seeds.checkpoint_delta.inputs import chain_inputs
 from tests.brokers.answers import NotYetError
 from tests.brokers.asking import Ask, Asker
 from tests.brokers.broker import Addresses, Broker

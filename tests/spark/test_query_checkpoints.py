@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.questions.region.merge import merged
-from jobs.checkpoints.recognized import read_checkpoints
+from analytics.seeds.checkpoint_files.recognized import read_checkpoints
+from analytics.seeds.region.merge import merged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,1 +1,0 @@
-"""Share state of checkpoints and deltas in data partitions: what a leader would recover."""

@@ -1,1 +1,0 @@
-"""What a share coordinator would replay by a late text of KIP-932."""

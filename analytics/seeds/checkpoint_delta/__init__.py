@@ -1,0 +1,1 @@
+"""Share state in data partitions, as checkpoints and deltas: what a leader would recover."""
