@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analytics.contracts import contract_frame
+from analytics.questions.balance.balance_tables import (
+    Topics,
+    cases_ever,
+    cases_now,
+    resolved_expressions,
+    subtopologies,
+)
 from analytics.questions.balance.cases.partition_counts import (
     counts_in_records,
     highest_seen,
     partition_counts,
+    topic_sizes,
 )
-from analytics.questions.balance.cases.subscriptions import resolved_expressions, subtopologies
-from analytics.questions.balance.cases.topic_sizes import topic_sizes
 from analytics.questions.balance.evaluated import evaluated
 from analytics.questions.balance.held_in_epochs import numbered
-from analytics.questions.balance.tables import Topics, cases_ever, cases_now
 from analytics.replay.history.groups.held_items import held_items
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of

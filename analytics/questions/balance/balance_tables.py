@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -13,15 +14,16 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.workspace_parts import are_some_topics
+from analytics.questions.balance.cases.at_instant import cases_at, with_epoch, with_progress
 from analytics.questions.balance.cases.partition_counts import (
+    TOLD_BY,
     counts_in_records,
     highest_seen,
     partition_counts,
+    topic_sizes,
 )
-from analytics.questions.balance.cases.subscriptions import resolved_expressions, subtopologies
-from analytics.questions.balance.cases.topic_sizes import TOLD_BY, topic_sizes
+from analytics.questions.balance.cases.through_history import cases_of_history
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
-from analytics.questions.balance.tables import Topics, cases_ever, cases_now
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.losses_at import leading
 from analytics.replay.metadata.metadata_log import AROUND
@@ -35,6 +37,127 @@ if TYPE_CHECKING:
     from analytics.questions.balance.held_in_epochs import Following, HeldInEpochs
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.evaluation_rules import BalanceRules
+
+# The tables about balance: what each is made of, at an instant or through history.
+
+_NOTHING: Final[Mapping[int, int]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What is known of topics and of what groups want of them, of all groups.
+
+    Attributes:
+        counts: `partition_counts`.
+        expressions: `resolved_expressions`.
+        parts: `subtopologies`.
+    """
+
+    counts: pl.DataFrame
+    expressions: pl.DataFrame
+    parts: pl.DataFrame
+
+
+def cases_now(
+    tables: Mapping[str, pl.DataFrame],
+    topics: Topics,
+    compacted_until: Mapping[int, int] = _NOTHING,
+) -> pl.DataFrame:
+    """Return the groups with members at an instant, as `case_rows.case_of` reads them.
+
+    Args:
+        tables: `groups`, `members`, `assignments`, `topics`, `share_partitions`, `group_epochs`;
+            `commits`: rows of `offset_history` as `with_progress` takes them.
+        topics: What is known of them.
+        compacted_until: As `with_progress` takes it.
+    """
+    cases = cases_at(tables, topics.counts, topics.expressions, topics.parts)
+    dated = with_epoch(cases, tables["group_epochs"])
+    return with_progress(dated, tables["commits"], compacted_until)
+
+
+def cases_ever(
+    tables: Mapping[str, pl.DataFrame],
+    topics: Topics,
+    sizes: pl.DataFrame,
+    compacted_until: Mapping[int, int] = _NOTHING,
+) -> pl.DataFrame:
+    """Return the groups in every epoch in which they had members, likewise.
+
+    Args:
+        tables: `topics`, `share_partitions`, `group_epochs`, `commits` as above, and `held`: what
+            members held, as `cases_of_history` takes it.
+        topics: What is known of them.
+        sizes: `topic_sizes`.
+        compacted_until: As `with_progress` takes it.
+    """
+    cases = cases_of_history(
+        tables["group_epochs"], tables["held"], sizes, tables, topics.expressions, topics.parts
+    )
+    return with_progress(cases, tables["commits"], compacted_until)
+
+
+# What members of groups want, beyond what their own records name.
+
+
+def resolved_expressions(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the topics that regular expressions stand for, as the coordinator resolved them.
+
+    Args:
+        records: Of `consumer_group_regular_expression`, cut at the instant: `partition`, `offset`,
+            `is_tombstone`, `key`, `value`.
+
+    Returns:
+        `group_id`, `subscribed_regex`, `resolved` (list of topic names).
+    """
+    key, value = pl.col("key").struct, pl.col("value").struct
+    named = records.with_columns(
+        key.field("group_id"), key.field("regular_expression").alias("subscribed_regex")
+    )
+    return _in_force(named, ("group_id", "subscribed_regex")).select(
+        "group_id", "subscribed_regex", value.field("topics").alias("resolved")
+    )
+
+
+def subtopologies(records: pl.DataFrame) -> pl.DataFrame:
+    """Return what each subtopology of a streams group reads.
+
+    Args:
+        records: Of `streams_group_topology`, cut at the instant: `partition`, `offset`,
+            `is_tombstone`, `key`, `value`.
+
+    Returns:
+        `group_id`, `subtopology_id`, `sources` (list of topic names), `by_regex` (boolean: some
+        topics are named by regular expressions only).
+    """
+    named = records.with_columns(pl.col("key").struct.field("group_id"))
+    part = pl.col("part").struct
+    repartitioned = part.field("repartition_source_topics").list.eval(
+        pl.element().struct.field("name")
+    )
+    return (
+        _in_force(named, ("group_id",))
+        .select("group_id", pl.col("value").struct.field("subtopologies").alias("part"))
+        .explode("part")
+        .drop_nulls("part")
+        .select(
+            "group_id",
+            part.field("subtopology_id"),
+            pl.concat_list(part.field("source_topics"), repartitioned).alias("sources"),
+            (part.field("source_topic_regex").list.len() > 0).alias("by_regex"),
+        )
+    )
+
+
+def _in_force(records: pl.DataFrame, key: tuple[str, ...]) -> pl.DataFrame:
+    """Return the last record of each key that is no tombstone."""
+    return (
+        records.sort("partition", "offset")
+        .group_by("partition", *key, maintain_order=True)
+        .last()
+        .filter(~pl.col("is_tombstone"))
+    )
+
 
 AT_ONCE: Final = 1_000_000
 """So many rows of whole groups are looked at together, about."""

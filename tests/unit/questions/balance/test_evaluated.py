@@ -11,8 +11,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from analytics.questions.balance.cases.shapes import SHAPE, with_shapes
-from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, evaluated, with_gaps
+from analytics.questions.balance.evaluated import (
+    ALTERNATIVES,
+    BALANCE,
+    SHAPE,
+    evaluated,
+    with_gaps,
+    with_shapes,
+)
 from schemas.evaluation_rules import balance_rules
 from tests.unit.questions.balance.test_case_rows import member, row, topic
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.balance.judgement.best_spread import best_spread
 from analytics.questions.balance.judgement.spread import (
     band,
+    best_spread,
     is_even,
     moves_to_even,
     score,
