@@ -12,8 +12,7 @@ import polars as pl
 import pyarrow.compute as pc
 
 from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
-from analytics.replay.log.as_of import above_log_starts, cut_all
-from analytics.replay.log.timeless import timeless_ends
+from analytics.replay.log.as_of import above_log_starts, cut_all, timeless_ends
 from analytics.tables.buckets import Bucket, buckets
 from schemas import (
     CLUSTER_METADATA,

@@ -19,9 +19,9 @@ from analytics.decode.records.chunks import CONTROL_TABLE
 from analytics.dump.inspection.losses import OPEN_END
 from analytics.engine.cut_tables import tables_of
 from analytics.replay.dump.times import last_time, milliseconds
+from analytics.replay.log.as_of import COMMITS, GROUPS
 from analytics.replay.log.frames import Frame
 from analytics.replay.log.losses_at import leading
-from analytics.replay.log.timeless import COMMITS, GROUPS
 from analytics.tables.record_reader import RecordReader
 from schemas import INTERNAL_TOPICS
 

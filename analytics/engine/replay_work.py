@@ -14,10 +14,14 @@ from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.key_places import homes_metadata, internal_topics
 from analytics.engine.replay_tables import Keep, replay_here, sorted_rows, without_rows
 from analytics.engine.replay_tasks import on_spark, replay_in_tasks
-from analytics.replay.dump.before_swaps import at_instant, of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import RELEASE_IS_NAMED
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
-from analytics.replay.dump.followed_lines import lines_metadata
+from analytics.replay.dump.followed_lines import (
+    at_instant,
+    lines_metadata,
+    of_history,
+    read_before_swaps,
+)
 from analytics.replay.dump.written_instants import as_of_metadata
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES

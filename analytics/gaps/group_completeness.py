@@ -34,8 +34,7 @@ from analytics.gaps.undecided_offsets import undecided_of
 from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends
-from analytics.replay.log.internal_partitions import internal_partition, is_one_of
-from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.internal_partitions import home_of, internal_partition, is_one_of
 from analytics.replay.log.losses import why_disputed
 from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
 from analytics.tables.stored_tables import StoredTables

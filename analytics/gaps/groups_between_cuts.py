@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.frames import disputed, frames_of_rows
-from analytics.replay.log.timeless import COMMITS
 from analytics.tables.record_reader import RecordReader
 from schemas import CONSUMER_OFFSETS
 

@@ -14,8 +14,7 @@ from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
 from analytics.replay.log.ends_at import Ends, ends_at
-from analytics.replay.log.internal_partitions import internal_partition
-from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.internal_partitions import home_of, internal_partition
 from analytics.replay.log.losses_at import leading, losses_at
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.tables.stored_tables import StoredTables

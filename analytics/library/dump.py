@@ -28,9 +28,8 @@ from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
-from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import chosen_release
-from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
 from analytics.replay.dump.times import remarks
 from analytics.replay.dump.written_instants import instant_milliseconds, moment
 from analytics.replay.log.instants import AsOf

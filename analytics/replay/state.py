@@ -14,7 +14,7 @@ import polars as pl
 from analytics.replay.between_cuts import between_cuts
 from analytics.replay.graph import TableStep
 from analytics.replay.groups.coordinator_log import coordinator_log
-from analytics.replay.groups.state import folded_groups, groups_gone
+from analytics.replay.groups.fold import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.log.transaction_owners import transaction_owners
 from analytics.replay.metadata.configs import configs
@@ -28,12 +28,20 @@ from analytics.replay.metadata.metadata_cuts import (
 from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
 from analytics.replay.metadata.partition_leaders import partition_leaders
 from analytics.replay.metadata.topics import named_in_records, topics
-from analytics.replay.offsets.commit_places import placed_commits
-from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
-from analytics.replay.offsets.outlived_removals import last_epochs, merged_epochs
-from analytics.replay.share.share_claims import claims_of, merged_claims
+from analytics.replay.offsets.commit_rows import placed_commits
+from analytics.replay.offsets.offset_state import (
+    committed_offsets,
+    last_epochs,
+    merged_epochs,
+    pending_offsets,
+)
 from analytics.replay.share.share_fold import share_states
-from analytics.replay.share.share_partitions import share_batches, share_partitions
+from analytics.replay.share.share_partitions import (
+    claims_of,
+    merged_claims,
+    share_batches,
+    share_partitions,
+)
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded

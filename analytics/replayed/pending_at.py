@@ -13,9 +13,8 @@ from analytics.engine.framed_instant import framed
 from analytics.engine.replay_tables import replay_here
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.assumptions import assumed_in
-from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.coverage import coverage_of
-from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given

@@ -13,10 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from analytics.engine.key_places import homes_in
-from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere
 from analytics.replay.dump.coverage import log_starts
-from analytics.replay.log.as_of import PLACE, cut
-from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
+from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
+from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, timeless_ends
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.tables.decoded_records import from_offset
 from analytics.tables.decoded_workspace import records_folder

@@ -18,9 +18,13 @@ from analytics.engine.part_runs import PartRunner
 from analytics.epoch_times import milliseconds_of
 from analytics.gaps.workspace_parts import topics_held
 from analytics.replay.dump.assumptions import assumed_in
-from analytics.replay.dump.before_swaps import at_instant, of_history, read_before_swaps
 from analytics.replay.dump.coverage import coverage_of
-from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.followed_lines import (
+    at_instant,
+    followed_lines,
+    of_history,
+    read_before_swaps,
+)
 from analytics.replay.log.frames import frames_of_rows
 from analytics.replay.log.instants import AsOf
 from analytics.replayed.given_settings import Settings

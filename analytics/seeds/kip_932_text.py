@@ -29,7 +29,7 @@ from analytics.dump.files.model import MAX_OFFSET, Plan, Slice
 from analytics.dump.inspection.manifest import surveys_of_slices
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from analytics.replay.contract_rows import contract_rows
+from analytics.replay.log.arrow_rows import contract_rows
 from analytics.replay.log.marks import MARKS, with_marks_of
 from analytics.replay.share import share_records
 from analytics.replay.share.share_fold import fold

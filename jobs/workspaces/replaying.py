@@ -13,7 +13,6 @@ from analytics.engine.framed_instant import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
-from analytics.replay.dump.before_swaps import of_history, read_before_swaps
 from analytics.replay.dump.chosen_release import (
     FROM_RECORDS,
     NAMED_BEFORE,
@@ -21,7 +20,7 @@ from analytics.replay.dump.chosen_release import (
     ChosenRelease,
     chosen_release,
 )
-from analytics.replay.dump.followed_lines import followed_lines
+from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
 from analytics.replay.dump.times import remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from analytics.replay.log.instants import AsOf

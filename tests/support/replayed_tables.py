@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.replay.groups.coordinator_log import coordinator_log
-from analytics.replay.groups.state import folded_groups, groups_gone
+from analytics.replay.groups.fold import folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import table

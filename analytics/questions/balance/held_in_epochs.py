@@ -11,8 +11,7 @@ from analytics.engine.cut_tables import cut_of
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import CLASSIC, KINDS
-from analytics.replay.history.groups.group_history import group_steps
-from analytics.replay.history.groups.group_records_in_time import group_records_in_time
+from analytics.replay.history.groups.group_history import group_records_in_time, group_steps
 from analytics.replay.history.groups.held_items import Held, held_items
 from analytics.replay.history.neighbours import LIFE
 from analytics.replay.log.arrow_rows import polars_rows

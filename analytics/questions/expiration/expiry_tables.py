@@ -25,9 +25,8 @@ from analytics.questions.expiration.tables import (
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.as_of import PLACE, Ends, cut
+from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, Ends, cut, timeless_ends
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.log.timeless import COMMITS, GROUPS, timeless_ends
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import (

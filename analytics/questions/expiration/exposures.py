@@ -12,8 +12,7 @@ import polars as pl
 from analytics.questions.expiration.expiry import has_expire_time
 from analytics.questions.expiration.offset_log import OffsetLog
 from analytics.replay.log.record_position import AFTER_ALL, BEFORE_ALL
-from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC
-from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.commit_rows import GROUP, KEY, PLACE, TOPIC
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.removals.removal_causes import EXPIRATION
 from analytics.replay.spans.conditions import EMPTY, SIMPLE, condition_of

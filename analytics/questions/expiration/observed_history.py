@@ -16,7 +16,7 @@ from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replay.log.losses import of_partition
-from analytics.replay.offsets.commit_places import GROUP
+from analytics.replay.offsets.commit_rows import GROUP
 from schemas import CONSUMER_OFFSETS
 
 COMPACTED = "history before that was compacted"

@@ -19,8 +19,7 @@ from analytics.questions.expiration.expiry import (
 from analytics.questions.expiration.offset_log import OffsetLog, with_transactions
 from analytics.questions.expiration.retention import Retention, with_retention
 from analytics.replay.log.losses import of_partition
-from analytics.replay.offsets.commit_places import GROUP, TOPIC
-from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC
 from analytics.replay.offsets.effective_commits import COMMIT
 from analytics.replay.spans.conditions import (
     AT_THE_END,

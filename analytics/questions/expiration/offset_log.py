@@ -13,14 +13,14 @@ import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.rules import ReplayRules
-from analytics.replay.offsets.commit_places import (
+from analytics.replay.offsets.commit_rows import (
     GROUP,
+    KEY,
     PLACE,
     TOPIC,
     numbered,
     places_and_names,
 )
-from analytics.replay.offsets.commit_rows import KEY
 from analytics.replay.offsets.effective_commits import (
     REMOVED,
     ended_commits,

@@ -34,7 +34,7 @@ from analytics.questions.expiration.removal_verdicts import (
 from analytics.questions.expiration.retention import ASSUMED, RECORD, Retention, with_retention
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, uncompacted_from, what_is_lost
-from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC
+from analytics.replay.offsets.commit_rows import GROUP, PLACE, TOPIC
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
     LOW,
@@ -44,19 +44,19 @@ from analytics.replay.removals.removal_causes import (
     UNKNOWN,
     swept_while_rebalancing,
     with_removal_cause,
+    with_topic_absence,
     with_undecided_removal,
 )
 from analytics.replay.removals.removed_offsets import (
     removed_offsets,
     with_topic_deletion,
 )
-from analytics.replay.removals.topic_absence import with_topic_absence
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.log_beginning import Beginning
+    from analytics.replay.metadata.metadata_log import Beginning
 
 OFFSET_DELETE_SINCE: Final = ("2.4-3.1", "3.2-3.9", "current")
 

@@ -15,7 +15,7 @@ from analytics.questions.expiration.offset_log import OffsetLog
 from analytics.questions.expiration.retention import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.log.rules import ReplayRules
-from analytics.replay.offsets.commit_places import GROUP, PLACE
+from analytics.replay.offsets.commit_rows import GROUP, PLACE
 
 MINUTE_MS: Final = 60_000
 WOULD_LOSE_NOW, WOULD_HAVE_LOST, NOT_LOST_IN_PERIOD, SAFE, NOT_TOLD = (

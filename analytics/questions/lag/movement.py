@@ -13,7 +13,7 @@ import polars as pl
 
 from analytics.contracts import contract_frame
 from analytics.replay.log.log_clocks import doubtful_times
-from analytics.replay.offsets.offset_causes import TOPIC_RECREATED
+from analytics.replay.offsets.offset_history import TOPIC_RECREATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.share.share_ranges import Ranges, greatest, merged
+from analytics.replay.share.share_fold import Ranges, greatest, merged
 from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE, UNCHANGED, UPDATE
 
 if TYPE_CHECKING:

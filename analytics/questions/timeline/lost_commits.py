@@ -16,7 +16,7 @@ from analytics.decode.selection import names_wanted
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.lost_lines import OTHER_TYPES, LostLine, last_on_line
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
-from analytics.replay.dump.before_swaps import read_before_swaps
+from analytics.replay.dump.followed_lines import read_before_swaps
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.ends_at import ends_at
 from analytics.replay.log.losses_at import elections_since, leading

@@ -29,7 +29,7 @@ from analytics.questions.timeline.words import (
     record_at,
     verdicts_on,
 )
-from analytics.replay.offsets.offset_causes import TOPIC_RECREATED
+from analytics.replay.offsets.offset_history import TOPIC_RECREATED
 from analytics.tables.parted_table import Order
 from schemas import CONSUMER_OFFSETS, table
 

@@ -11,6 +11,11 @@ import pyarrow as pa
 
 from analytics.replay.groups.group_records import FAMILIES, KINDS, MEMBER_ROLES
 
+# Kinds of items that a record about a group holds, besides the roles `current` and `target`.
+
+PRESENCE, SUBSCRIPTION, ASSIGNOR = "presence", "subscription", "assignor"
+
+
 COMMIT = len(KINDS)
 """The kind of the one row of a group that tells of commits: the first since it was last removed."""
 

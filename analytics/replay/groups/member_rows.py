@@ -31,7 +31,7 @@ from analytics.replay.groups.columns import (
     STREAMS,
 )
 from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, MEMBER, TARGET
-from analytics.replay.groups.in_force import InForce, optional, whole
+from analytics.replay.groups.lives import InForce, optional, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.replay.groups.coded_log import Flags, Numbers
-    from analytics.replay.groups.group_rows import Groups
+    from analytics.replay.groups.tables import Groups
 
 JOINING_EPOCH = 0
 LEFT_EPOCH = -1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.replay.groups.columns import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
 from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
@@ -20,7 +21,6 @@ from analytics.replay.groups.group_records import (
     TARGET,
     Kind,
 )
-from analytics.replay.groups.item_kinds import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
 from analytics.replay.log.meanings import text
 
 if TYPE_CHECKING:

@@ -20,19 +20,23 @@ from analytics.replay.history.coordinator_epochs import (
     noted_epochs,
 )
 from analytics.replay.history.data_partitions import births, elections, losses
-from analytics.replay.history.events.causes_of_endings import with_causes_of_endings
 from analytics.replay.history.events.dependency_events import (
     DependencyRecords,
     config_events,
     config_records,
     coordinator_events,
+    share_events,
     topic_changes,
     topic_events,
     topic_records,
 )
-from analytics.replay.history.events.share_events import share_events
-from analytics.replay.history.groups.group_history import faults_of, group_history, group_steps
-from analytics.replay.history.groups.group_records_in_time import group_records_in_time
+from analytics.replay.history.events.group_life_events import with_causes_of_endings
+from analytics.replay.history.groups.group_history import (
+    faults_of,
+    group_history,
+    group_records_in_time,
+    group_steps,
+)
 from analytics.replay.history.share_partition_epochs import (
     archives,
     share_partition_epochs,

@@ -13,10 +13,10 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.epoch_times import iso_time, milliseconds_of
-from analytics.replay.dump.before_swaps import is_before_swaps, is_elsewhere, read_before_swaps
+from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere, read_before_swaps
 from analytics.replay.dump.written_instants import moment
+from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.losses_at import leading, losses_of_row
-from analytics.replay.log.timeless import COMMITS
 from analytics.workspace import BEFORE_SWAPS, DECODED, Workspace, reading
 
 Key = tuple[str, int]

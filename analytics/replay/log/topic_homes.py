@@ -5,7 +5,7 @@ they were started. Where a topic was given more partitions, the new number count
 of the brokers on; what then lies in another partition is out of reach, though it is still loaded.
 So a topic has eras. Between two of them the brokers may have gone by either number.
 
-The metadata log tells of eras (`analytics.replay.metadata.partition_counts`). Where it does not,
+The metadata log tells of eras (`analytics.replay.metadata.topics`). Where it does not,
 the log of the topic shows them: a key whose records go on in another partition.
 
 Where no number of partitions explains the places of all keys, and no metadata log names one, the
@@ -24,8 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from analytics.replay.log.internal_partitions import hash_places, homes_of
-from analytics.replay.log.key_homes import hash_place
+from analytics.replay.log.internal_partitions import hash_place, hash_places, homes_of
 from analytics.replay.log.meanings import TIME
 
 DEFAULT_PARTITIONS: Final = 50

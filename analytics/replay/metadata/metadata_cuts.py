@@ -15,8 +15,7 @@ import polars as pl
 
 from analytics.replay.log.frames import disputed
 from analytics.replay.metadata.configs import configs, settings_said
-from analytics.replay.metadata.log_beginning import snapshot_end
-from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
+from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log, snapshot_end
 from analytics.replay.metadata.partition_leaders import KEY, partition_leaders, partition_steps
 from schemas import CLUSTER_METADATA, record_types, table
 

@@ -6,13 +6,148 @@ and `MARKERS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
 
 import polars as pl
 
 from analytics.replay.log.meanings import offset_in_force
 from schemas import CONSUMER_OFFSETS
+
+# The keys of commits as numbers: what follows them key by key does not look at names.
+#
+# Names are looked at once for all rows in a row that have them: a group commits what it has read of
+# several partitions at a time.
+
+GROUP, TOPIC, PLACE = "group_number", "topic_number", "place"
+"""Numbers of a group, of a topic of a group, and of a `KEY`, each in the order of names."""
+_NAMES: Final = ("group_id", "coordinator_partition", "topic")
+_NAMES_OF: Final = {GROUP: _NAMES[:2], TOPIC: _NAMES}
+_PARTITIONS: Final = 2**32
+"""More than there are numbers of partitions."""
+
+
+def placed_commits(decoded: pl.DataFrame) -> pl.DataFrame:
+    """Return `COMMITS` of the decoded table `offset_commit`, in the order of the log.
+
+    Returns:
+        Also what `with_places` adds, and `row`: the number of the row in the table.
+    """
+    return in_log_order(with_places(commit_rows(decoded).with_row_index("row")))
+
+
+def with_places(commits: pl.DataFrame) -> pl.DataFrame:
+    """Add `GROUP`, `TOPIC` and `PLACE`.
+
+    Args:
+        commits: Have `KEY`; where they have these numbers, too, they stay as they are.
+    """
+    return commits if PLACE in commits.columns else places_and_names(commits)[0]
+
+
+def places_and_names(commits: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return commits with `GROUP`, `TOPIC` and `PLACE`, and what these numbers stand for.
+
+    Args:
+        commits: Have `KEY`.
+
+    Returns:
+        Beside the commits a row for each topic of a group, in the order of `TOPIC`, which counts
+        them from 0: its names, `TOPIC` and `GROUP`.
+    """
+    runs = _Runs.of(commits, _NAMES)
+    ordered = runs.named.with_row_index("nth").sort(_NAMES)
+    numbers = (pl.struct(names).rle_id().alias(number) for number, names in _NAMES_OF.items())
+    told = ordered.with_columns(numbers)
+    of_runs = told.select("nth", TOPIC, GROUP).sort("nth").drop("nth")
+    placed = commits.with_columns(of_runs[runs.run]).with_columns(place().alias(PLACE))
+    is_another = pl.col(TOPIC).ne_missing(pl.col(TOPIC).shift(1))
+    return placed, told.filter(is_another).drop("nth")
+
+
+def place() -> pl.Expr:
+    """Return `PLACE` of rows that have `TOPIC` and `partition`."""
+    return pl.col(TOPIC).cast(pl.Int64) * _PARTITIONS + pl.col("partition")
+
+
+def numbered(rows: pl.DataFrame, number: str, commits: pl.DataFrame) -> pl.DataFrame:
+    """Keep rows of what commits are of, and number it as they do.
+
+    Args:
+        rows: Have the names.
+        number: `GROUP` or `TOPIC`.
+        commits: Of `with_places`.
+    """
+    is_another = pl.col(number).ne_missing(pl.col(number).shift(1))
+    told = commits.select(*_NAMES_OF[number], number).filter(is_another).unique(number)
+    numbers = _Runs.of(rows, _NAMES_OF[number]).of_rows(told)
+    return rows.with_columns(numbers).drop_nulls(number)
+
+
+def in_log_order(rows: pl.DataFrame, by: str = "record_offset") -> pl.DataFrame:
+    """Sort rows by the coordinator's partition, an offset of it and `PLACE`.
+
+    What is in order is left as it is: records are decoded in that order.
+    """
+    order = ("coordinator_partition", by, PLACE)
+    return rows if _is_sorted(rows, order) else sorted_by(rows, *order)
+
+
+def sorted_by(rows: pl.DataFrame, *numbers: str) -> pl.DataFrame:
+    """Sort rows by columns of numbers: by one after the other, which takes less than by all.
+
+    Where the first brings them into order, as it does what was in the order of the log, it is all.
+    """
+    order = rows.select(numbers).with_row_index("nth")
+    sorted_ = order.sort(numbers[0], maintain_order=True)
+    if not _is_sorted(sorted_, numbers):
+        for number in reversed(numbers):
+            order = order.sort(number, maintain_order=True)
+        sorted_ = order
+    return rows[sorted_["nth"]]
+
+
+def _is_sorted(rows: pl.DataFrame, names: Sequence[str]) -> bool:
+    is_next = pl.lit(value=True)
+    for name in reversed(names):
+        one, next_ = pl.col(name), pl.col(name).shift(-1)
+        is_next = (one < next_) | ((one == next_) & is_next)
+    found: bool = rows.select(is_next.all()).item()
+    return found
+
+
+def first_of_runs(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return what some columns say in the first row of each run of rows in which it is the same."""
+    return _Runs.of(rows, names).named
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of rows in which the same is named.
+
+    Attributes:
+        named: Of each run.
+        run: Of each row.
+    """
+
+    named: pl.DataFrame
+    run: pl.Series
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, names: Sequence[str]) -> Self:
+        """Return the runs in which some columns say the same."""
+        run = rows.select(pl.struct(names).rle_id()).to_series()
+        return cls(rows.select(names).filter(run.ne_missing(run.shift(1))), run)
+
+    def of_rows(self, of_names: pl.DataFrame) -> pl.DataFrame:
+        """Return of each row what is told of what it names, null where nothing is."""
+        names = self.named.columns
+        found = self.named.join(
+            of_names, on=names, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return found.drop(names)[self.run]
+
 
 KEY: Final = ("coordinator_partition", "group_id", "topic", "partition")
 """What tells committed offsets apart."""

@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.replay.log.record_position import BEFORE_ALL
-from analytics.replay.offsets.commit_places import GROUP, PLACE, TOPIC, sorted_by, with_places
-from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS
+from analytics.replay.offsets.commit_rows import (
+    COMMITS,
+    GROUP,
+    KEY,
+    MARKERS,
+    PLACE,
+    TOPIC,
+    sorted_by,
+    with_places,
+)
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules

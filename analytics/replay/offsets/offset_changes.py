@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.offsets.commit_places import (
+from analytics.replay.offsets.commit_rows import (
     GROUP,
     PLACE,
     TOPIC,

@@ -8,11 +8,16 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.history.events.event_frames import event_rows, first_word, with_word, words
+from analytics.replay.history.events.group_life_events import (
+    event_rows,
+    first_word,
+    with_word,
+    words,
+)
 from analytics.replay.log.record_position import POSITION
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
-from analytics.replay.offsets.offset_causes import LOST_BY_ELECTION, MEMBER, UNKNOWN
 from analytics.replay.offsets.offset_changes import DELETE, TRANSACTION_ABORT
+from analytics.replay.offsets.offset_history import LOST_BY_ELECTION, MEMBER, UNKNOWN
 from schemas import CONSUMER_OFFSETS
 
 EXPIRATION = "expiration"

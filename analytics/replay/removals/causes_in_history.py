@@ -17,6 +17,7 @@ from analytics.replay.removals.removal_causes import (
     SHORTEST_RETENTION_MS,
     swept_while_rebalancing,
     with_removal_cause,
+    with_topic_absence,
     with_undecided_removal,
 )
 from analytics.replay.removals.removed_offsets import (
@@ -26,14 +27,13 @@ from analytics.replay.removals.removed_offsets import (
     with_bounds,
     with_topic_deletion,
 )
-from analytics.replay.removals.topic_absence import with_topic_absence
 from analytics.replay.spans.conditions import EMPTY
 from analytics.replay.spans.group_spans import group_spans, protection_spans
 
 if TYPE_CHECKING:
     from analytics.replay.log.coverage import Coverage
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.log_beginning import Beginning
+    from analytics.replay.metadata.metadata_log import Beginning
 
 _RESULT_COLUMNS = ("position", "at", "removed_topic_id", "removed_position", "removed_at")
 REMOVED: Final = pl.Schema(

@@ -14,8 +14,7 @@ from typing import Final
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.offsets.commit_places import GROUP
-from analytics.replay.offsets.commit_rows import KEY
+from analytics.replay.offsets.commit_rows import GROUP, KEY
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.spans.conditions import BY_NUMBERS, with_condition
 from analytics.replay.spans.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE

@@ -19,7 +19,7 @@ from analytics.replay.groups.group_records import (
     STREAMS,
 )
 from analytics.replay.log.record_position import AFTER_ALL
-from analytics.replay.offsets.commit_places import GROUP, TOPIC
+from analytics.replay.offsets.commit_rows import GROUP, TOPIC
 from analytics.replay.spans.group_spans import SUBSCRIBED
 
 SIMPLE, EMPTY, UNSUBSCRIBED = "simple_group", "empty_group", "unsubscribed_topic"

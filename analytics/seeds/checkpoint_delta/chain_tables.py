@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.dump.files.model import MAX_OFFSET
-from analytics.replay.contract_rows import contract_rows
+from analytics.replay.log.arrow_rows import contract_rows
 from analytics.seeds.checkpoint_delta.chain_fold import (
     BASE,
     BREAK,

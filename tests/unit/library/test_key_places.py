@@ -16,7 +16,7 @@ from analytics.decode.records.tables import table_schema
 from analytics.engine import key_places
 from analytics.engine.key_places import internal_topics
 from analytics.replay.log.instants import END
-from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.internal_partitions import home_of
 from analytics.replay.log.topic_homes import TopicHomes
 from analytics.tables.record_reader import RecordReader
 from analytics.workspace import Workspace

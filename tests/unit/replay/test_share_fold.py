@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.replay.share.share_fold import fold
-from analytics.replay.share.share_ranges import Ranges, merged
+from analytics.replay.share.share_fold import Ranges, fold, merged
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
 from tests.support.broker_state import CutBatch, joined
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update

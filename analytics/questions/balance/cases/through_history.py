@@ -20,8 +20,8 @@ from analytics.questions.balance.cases.at_instant import (
     with_assignable,
     with_wants,
 )
+from analytics.replay.groups.columns import PRESENCE, SUBSCRIPTION
 from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
-from analytics.replay.groups.item_kinds import PRESENCE, SUBSCRIPTION
 from analytics.replay.history.neighbours import EPOCH, LIFE
 
 # What members held at the ends of epochs: subscriptions, and what had been decided.

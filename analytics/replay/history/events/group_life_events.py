@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 import polars as pl
 
+from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.groups.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP, GROUP_KEY
-from analytics.replay.history.events.event_frames import event_rows, with_word, words
 from analytics.replay.history.groups.membership_changes import (
     ASSIGNMENT_CHANGED,
     FENCED,
@@ -16,8 +18,127 @@ from analytics.replay.history.groups.membership_changes import (
 )
 from analytics.replay.history.neighbours import LAST, LIFE, ROW, at, last_before
 from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import born_from, lost_until
+from analytics.replay.log.losses import born_from, lost_until, uncompacted_from, with_missing
+from analytics.replay.offsets.offset_changes import DELETE
+from analytics.replay.offsets.offset_history import UNKNOWN
 from schemas import CONSUMER_OFFSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Why a group was deleted: what took its last offsets in the same act took the group, too.
+#
+# DeleteGroups, the cleanup and the deletion of a topic write the group's own tombstone with those
+# of its offsets (``OffsetMetadataManager``, ``GroupMetadataManager.maybeDeleteGroup``), at one
+# time. A group whose tombstone is alone had no offset to say why: who deleted it is not known.
+
+DELETED: Final = "deleted"
+_ACT: Final = (*GROUP_KEY, "at")
+_SEVERAL: Final = f"{UNKNOWN} (its offsets went for several reasons)"
+_LEFT_OUT: Final = "offsets of other topics, which may tell why it went, were left out by --topic"
+_MAY_BE_TAKEN: Final = "the tombstones of its offsets, which tell why it went, may be gone"
+
+
+def with_causes_of_endings(
+    events: pl.DataFrame, history: pl.DataFrame, coverage: Coverage = WHOLE
+) -> pl.DataFrame:
+    """Say in the detail of `deleted` by what, as of the offsets that went in the same act.
+
+    Args:
+        events: Of groups, rows of `group_events`.
+        history: The table `offset_history` of the same groups.
+        coverage: What the dump holds.
+
+    Returns:
+        The same rows. Where no offset went at that time, or two of them for two reasons, the cause
+        is unknown; `missing` says what the dump lacks that might tell it.
+    """
+    of_acts = (
+        history.filter((pl.col("event") == DELETE) & pl.col("effective_timestamp").is_not_null())
+        .select(
+            *GROUP_KEY,
+            pl.col("effective_timestamp").alias("at"),
+            _why().alias("why"),
+            pl.when(_is_unknown()).then("missing").alias("lacking"),
+        )
+        .group_by(_ACT)
+        .agg(
+            pl.when(pl.col("why").n_unique() == 1)
+            .then(pl.col("why").first())
+            .otherwise(pl.lit(_SEVERAL))
+            .alias("why"),
+            pl.col("lacking").min(),
+        )
+    )
+    ends = pl.col("event") == DELETED
+    detail = words(pl.col("detail"), "; cause: ", pl.col("why").fill_null(UNKNOWN))
+    lacking = pl.coalesce(
+        "lacking", pl.when(pl.col("why").is_null()).then(_why_tombstones_lack(coverage))
+    )
+    told = events.join(of_acts, on=list(_ACT), how="left", maintain_order="left").with_columns(
+        pl.when(ends).then(detail).otherwise("detail").alias("detail"),
+        pl.when(ends).then(lacking).alias("lacking"),
+    )
+    missing = pl.concat_str("lacking", "missing", separator="; ", ignore_nulls=True)
+    return with_missing(told, missing).drop("why", "lacking")
+
+
+def _is_unknown() -> pl.Expr:
+    return pl.col("cause").fill_null(UNKNOWN) == UNKNOWN
+
+
+def _why() -> pl.Expr:
+    sure = with_word("", " (", pl.col("confidence"), " confidence)")
+    cause = pl.col("cause").fill_null(UNKNOWN).str.replace_all("_", " ", literal=True)
+    return words(cause, sure)
+
+
+def _why_tombstones_lack(coverage: Coverage) -> pl.Expr:
+    """Return why tombstones of its offsets may not be here, which lie right before its own."""
+    start = uncompacted_from(coverage)
+    may_be = (start > 0) & (pl.col("record_offset") <= start)
+    left_out = pl.lit(coverage.has_topic_filter)
+    return pl.when(left_out).then(pl.lit(_LEFT_OUT)).when(may_be).then(pl.lit(_MAY_BE_TAKEN))
+
+
+# What every event of a group has: when, what, to whom, and which record showed it.
+
+EVENTS = contract_schema("group_events")
+
+
+def event_rows(frame: pl.DataFrame, log: str) -> pl.DataFrame:
+    """Return events as rows of `group_events`.
+
+    Args:
+        frame: Has the columns of `group_events` but `log` and marks; rows whose `event` is null are
+            none. `doubt` says, where it is there, why an event may be none of the group.
+        log: The internal topic that holds the records.
+    """
+    doubt = pl.col("doubt") if "doubt" in frame.columns else pl.lit(None, pl.String)
+    told = with_missing(frame, doubt)
+    told = told.filter(pl.col("event").is_not_null()).with_columns(pl.lit(log).alias("log"))
+    return contract_frame(told, "group_events")
+
+
+def words(*parts: pl.Expr | str, between: str = "") -> pl.Expr:
+    """Join columns and texts; what is null is left out."""
+    given = [pl.lit(each) if isinstance(each, str) else each for each in parts]
+    return pl.concat_str(given, separator=between, ignore_nulls=True)
+
+
+def with_word(word: str, *parts: pl.Expr | str) -> pl.Expr:
+    """Join a word and columns; null where one of these is."""
+    given = [pl.lit(each) if isinstance(each, str) else each for each in (word, *parts)]
+    return pl.concat_str(given)
+
+
+def first_word(conditions: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return the first word whose condition holds, or null."""
+    return pl.coalesce(
+        *(pl.when(condition).then(pl.lit(word)) for word, condition in conditions.items()),
+        pl.lit(None, pl.String),
+    )
+
 
 OF_CHANGE = {
     JOINED: "member_joined",

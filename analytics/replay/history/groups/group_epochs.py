@@ -3,7 +3,7 @@
 All changes are net: a member or a partition that came and went within one epoch counts for nothing.
 
 The assignor of a consumer group is the one that most of its members named, as
-``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.groups.group_rows` tells the
+``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.groups.tables` tells the
 same of the present.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from analytics.replay.codes import combined, grouped
+from analytics.replay.groups.columns import ASSIGNOR, PRESENCE
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -30,7 +31,6 @@ from analytics.replay.groups.group_records import (
     TARGET,
     TOPOLOGY,
 )
-from analytics.replay.groups.item_kinds import ASSIGNOR, PRESENCE
 from analytics.replay.history.neighbours import EPOCH, LIFE, ROW, at, in_order, last_up_to, so_far
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import born_from, uncompacted_from

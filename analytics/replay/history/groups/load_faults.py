@@ -26,8 +26,8 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     TARGET,
 )
-from analytics.replay.history.events.event_frames import with_word
-from analytics.replay.history.groups.group_conversions import is_simple
+from analytics.replay.history.events.group_life_events import with_word
+from analytics.replay.history.groups.group_incarnations import is_simple
 from analytics.replay.history.groups.owners_on_record import (
     ANY,
     NOT_NEWER,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.replay.codes import codes, combined
+from analytics.replay.groups.columns import PENDING
 from analytics.replay.groups.group_records import CONSUMER, CURRENT, MEMBER, STREAMS
-from analytics.replay.groups.item_kinds import PENDING
 from analytics.replay.history.neighbours import LIFE, ROW
 
 if TYPE_CHECKING:

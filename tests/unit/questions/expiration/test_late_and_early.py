@@ -15,7 +15,7 @@ import pytest
 
 from analytics.questions.expiration.retention import BROKER_CONFIG, DYNAMIC, Retention, Setting
 from analytics.replay.metadata.coordinator_starts import STARTS
-from analytics.replay.metadata.log_beginning import Beginning
+from analytics.replay.metadata.metadata_log import Beginning
 from tests.support.expiration_logs import Around, Row, log_of, removals_in, state_of
 
 if TYPE_CHECKING:

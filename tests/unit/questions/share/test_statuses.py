@@ -23,7 +23,7 @@ from analytics.questions.share.state_gaps import StateCoverage
 from analytics.questions.share.status import NOT_SEEN
 from analytics.questions.share.summaries import summed
 from analytics.replay.log.arrow_rows import arrow_rows
-from analytics.replay.log.key_homes import home_of_share
+from analytics.replay.log.internal_partitions import home_of_share
 from analytics.replay.log.log_clocks import LogClock
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch

@@ -17,7 +17,7 @@ from analytics.questions.usage.coordinator_load import (
 from analytics.questions.usage.growth import not_in_both, outlooks, usage_growth
 from analytics.questions.usage.log_settings import LogSettings
 from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.internal_partitions import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules
 

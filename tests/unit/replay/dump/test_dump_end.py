@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from analytics.replay.dump.dump_end import dump_end
+from analytics.replay.dump.times import dump_end
 
 Row = dict[str, Any]
 NOW = 1_763_000_120_000

@@ -9,8 +9,8 @@ import pytest
 
 from analytics.contracts import contract_schema
 from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.fold import GroupState, folded_groups, groups_gone
 from analytics.replay.groups.group_records import KINDS, MEMBER_ROLES
-from analytics.replay.groups.state import GroupState, folded_groups, groups_gone
 from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import replay_rules

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analytics.contracts import contract_schema
-from analytics.replay.history.events.causes_of_endings import with_causes_of_endings
+from analytics.replay.history.events.group_life_events import with_causes_of_endings
 from analytics.replay.log.coverage import WHOLE, Coverage
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

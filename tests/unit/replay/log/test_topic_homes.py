@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from analytics.replay.log.key_homes import home_of
+from analytics.replay.log.internal_partitions import home_of
 from analytics.replay.log.topic_homes import (
     NOT_SEEN,
     PLACES,

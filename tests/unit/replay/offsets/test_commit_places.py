@@ -6,7 +6,7 @@ import random
 
 import polars as pl
 
-from analytics.replay.offsets.commit_places import (
+from analytics.replay.offsets.commit_rows import (
     GROUP,
     PLACE,
     TOPIC,

@@ -9,8 +9,12 @@ import pytest
 
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
-from analytics.replay.offsets.outlived_removals import last_epochs, merged_epochs
+from analytics.replay.offsets.offset_state import (
+    committed_offsets,
+    last_epochs,
+    merged_epochs,
+    pending_offsets,
+)
 from tests.support.decoded_frames import frames_of
 
 TABLES = ("offset_commit", "control_markers", "transaction_log", "group_metadata")

@@ -11,7 +11,7 @@ import pytest
 from analytics.contracts import contract_schema
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.meanings import TIME
-from analytics.replay.removals.topic_absence import with_topic_absence
+from analytics.replay.removals.removal_causes import with_topic_absence
 from tests.support.told_removals import beginning_of, told_removals
 
 BEFORE, START, AFTER = (datetime(2026, 11, 21, hour, tzinfo=UTC) for hour in (9, 10, 11))

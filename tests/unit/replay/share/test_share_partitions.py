@@ -18,9 +18,8 @@ from analytics.dump.inspection.losses import Loss
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.instants import AsOf
-from analytics.replay.share.share_claims import claims_of
 from analytics.replay.share.share_fold import share_states
-from analytics.replay.share.share_partitions import share_batches, share_partitions
+from analytics.replay.share.share_partitions import claims_of, share_batches, share_partitions
 from schemas import table
 from tests.support.broker_state import BrokerState, CutBatch, CutSharePartition
 from tests.support.cuts import Cut, cuts_of, read_state
