@@ -6,12 +6,124 @@ description: the columnar decoder, the Arrow and Spark types, the docs, the enco
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from schemas.embedded_message import Embedded
 from schemas.errors import SchemaError
-from schemas.fields import ZERO_UUID, Default, EmbeddedUse, Field, Struct
-from schemas.record import RecordType
+from schemas.fields import ZERO_UUID, Default, EmbeddedUse, Field, Struct, check_versions
+from schemas.names import refuse_duplicates, snake_case
 from schemas.table_contract import Column, Table
-from schemas.versions import VersionRange
+from schemas.versions import LAST_VERSION, NO_VERSIONS, VersionRange
+
+# A kind of record in an internal topic: what its bytes mean, in every version and layout.
+
+FRAMINGS = frozenset({"coordinator", "metadata", "control"})
+_KEYLESS = {
+    "metadata": "a record of the metadata log has no key",
+    "control": "the key of a control record is its version and type",
+}
+READS = frozenset({"decode", "count", "secret"})
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """A kind of record in one internal topic: its numbers, key, value and how it is framed.
+
+    `framing` "coordinator" is an int16 id before the key and an int16 version before the value;
+    "metadata" is that of the KRaft log, varints before the value and no key; "control" is that of
+    control batches, whose key is a version and the id, before the value a version. `read` says
+    whether its fields are decoded, its records only counted, or counted and never kept ("secret").
+    `layouts` names, newest first, the layouts that one value version has had; empty where there
+    is one.
+    """
+
+    ids: tuple[int, ...]
+    name: str
+    table: str
+    topic: str
+    framing: str
+    read: str
+    key: Struct
+    value: Struct
+    versions: VersionRange
+    flexible: VersionRange
+    layouts: tuple[str, ...]
+    about: str
+
+    def __post_init__(self) -> None:
+        """Refuse a record type that no bytes could follow.
+
+        Raises:
+            SchemaError: The parts contradict each other; it names the field.
+        """
+        self._check_identity()
+        self._check_framing()
+        for part, struct in (("key", self.key), ("value", self.value)):
+            for path, each in struct.walk(part):
+                try:
+                    self._check_field(part, each)
+                except SchemaError as error:
+                    raise error.inside(path) from None
+        self._check_layouts()
+
+    def _check_identity(self) -> None:
+        if not self.ids or not all(0 <= number <= LAST_VERSION for number in self.ids):
+            raise SchemaError(f"ids {list(self.ids)} are no numbers of a record type")
+        refuse_duplicates("id", self.ids)
+        if self.table != snake_case(self.name):
+            raise SchemaError(f'table "{self.table}" of {self.name}: use {snake_case(self.name)}')
+        if not self.versions:
+            raise SchemaError("no version can be read")
+        if not self.about.strip():
+            raise SchemaError("says nothing about itself")
+
+    def _check_framing(self) -> None:
+        if self.framing not in FRAMINGS:
+            raise SchemaError(f'unknown framing "{self.framing}"')
+        if self.read not in READS:
+            raise SchemaError(f'read is "{self.read}": decode, count or secret')
+        if self.read != "decode" and (self.key.fields or self.value.fields or self.layouts):
+            raise SchemaError(f"fields of a type that is not decoded ({self.read})")
+        if self.framing in _KEYLESS:
+            if self.key.fields:
+                raise SchemaError(_KEYLESS[self.framing], field="key")
+            if self.framing == "metadata" and not self.versions.within(self.flexible):
+                raise SchemaError("every version is flexible in the metadata log")
+        elif self.read == "decode" and not self.key.fields:
+            raise SchemaError("has no fields", field="key")
+
+    def _check_field(self, part: str, each: Field) -> None:
+        check_versions(each, self.versions, self.flexible if part == "value" else NO_VERSIONS)
+        for layout in (*each.layouts, *each.type_in):
+            if layout not in self.layouts:
+                raise SchemaError(f'layout "{layout}" is not declared')
+        if self.layouts and set(each.layouts) == set(self.layouts):
+            raise SchemaError("names every layout; leave layouts out")
+        if part == "key" and (each.layouts or each.type_in or each.embedded):
+            raise SchemaError("a key has one layout and embeds nothing")
+        if each.embedded is not None and each.embedded.when_field is not None:
+            self._check_condition(each.embedded.when_field)
+
+    def _check_condition(self, name: str) -> None:
+        if not any(
+            each.name == name and each.type == "string" and not each.is_array
+            for each in self.value.fields
+        ):
+            raise SchemaError(f'no string "{name}" in the value to depend on')
+
+    def _check_layouts(self) -> None:
+        refuse_duplicates("layout", self.layouts)
+        shapes = [
+            tuple(
+                (path, each.wire_type(layout))
+                for path, each in self.value.walk()
+                if not each.layouts or layout in each.layouts
+            )
+            for layout in self.layouts
+        ]
+        if len(self.layouts) == 1 or len(set(shapes)) < len(shapes):
+            raise SchemaError(f"layouts {', '.join(self.layouts)} do not differ")
+
 
 __all__ = [
     "ZERO_UUID",

@@ -20,7 +20,7 @@ from analytics.calendar_numbers import are_times
 from analytics.decode.losses.undecoded_losses import may_be_of_any_group, runs
 from analytics.decode.parts import PartWriter
 from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
-from analytics.decode.records.failures import Failures
+from analytics.decode.records.frames import Failures
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import TASK_BYTES, SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
@@ -35,9 +35,9 @@ from analytics.dump.batches.stretches import (
 from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
-from analytics.dump.records.raw_rows_encoding import encoding_that_fits
+from analytics.dump.records.raw_rows_files import encoding_that_fits
 from analytics.spark_worker import on_worker
-from analytics.wire.failure import Reason
+from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:

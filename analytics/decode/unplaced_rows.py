@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.records.chunks import UNDECODED_TABLE
-from analytics.decode.records.secrets import may_hold_secrets
 from analytics.decode.records.tables import UNDECODED, labels
+from analytics.decode.records.values import may_hold_secrets
 from analytics.dump.files.storage import local_path
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows_files import FLAW
 from analytics.time_columns import times_of
-from analytics.wire.failure import Reason
+from analytics.wire.cursor import Reason
 from analytics.workspace import open_location
 from schemas import INTERNAL_TOPICS
 

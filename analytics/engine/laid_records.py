@@ -15,7 +15,7 @@ import polars as pl
 
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, tables_of
 from analytics.replay.log.arrow_rows import polars_rows
-from analytics.tables.bucket_files import BucketFiles
+from analytics.tables.buckets import BucketFiles
 from analytics.tables.record_keys import key_hash
 from analytics.tables.record_reader import RecordFile
 from schemas import record_types

@@ -27,7 +27,7 @@ from analytics.engine.replay_tables import (
 from analytics.engine.staged_values import get_value, put_value
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.spark_tasks import run_tasks
-from analytics.tables.bucket_files import rows_of_bucket
+from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part, open_location
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
+from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.dump.inspection.limitations import ranges
-from analytics.dump.inspection.losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.gaps.groups_between_cuts import (
     disputed_partitions,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.dump.inspection.losses import Loss
+from analytics.dump.inspection.found_losses import Loss
 from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in

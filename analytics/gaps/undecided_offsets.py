@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.inspection.losses import UNDECIDED
+from analytics.dump.inspection.found_losses import UNDECIDED
 from analytics.replay.dump.assumptions import archived
 from schemas import CONSUMER_OFFSETS
 

@@ -22,8 +22,8 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
-from analytics.dump.inspection.losses import with_archived_losses
-from analytics.engine.framed_instant import framed
+from analytics.dump.inspection.found_losses import with_archived_losses
+from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
@@ -33,7 +33,7 @@ from analytics.replay.dump.followed_lines import followed_lines, of_history, rea
 from analytics.replay.dump.times import remarks
 from analytics.replay.dump.written_instants import instant_milliseconds, moment
 from analytics.replay.log.instants import AsOf
-from analytics.tables.decoded_workspace import (
+from analytics.tables.decoded_records import (
     DECODED_IN,
     absolute,
     decoded_workspace,

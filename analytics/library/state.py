@@ -33,7 +33,7 @@ from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.seeds.region.question import REGION
 from analytics.spark_tasks import run_tasks
-from analytics.tables.decoded_workspace import decoded_workspace
+from analytics.tables.decoded_records import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
 from schemas import table, tables

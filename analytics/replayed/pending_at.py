@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.engine.cut_tables import cut_of
-from analytics.engine.framed_instant import framed
+from analytics.engine.cut_tables import cut_of, framed
 from analytics.engine.replay_tables import replay_here
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.assumptions import assumed_in

@@ -17,8 +17,7 @@ from analytics.replay.dump.coverage import log_starts
 from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
 from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, timeless_ends
 from analytics.replayed.replayed_workspace import replayed_instant
-from analytics.tables.decoded_records import from_offset
-from analytics.tables.decoded_workspace import records_folder
+from analytics.tables.decoded_records import from_offset, records_folder
 from analytics.tables.record_reader import RecordReader
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS

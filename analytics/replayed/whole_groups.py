@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.tables.bucket_files import BucketFiles, rows_of_bucket
+from analytics.tables.buckets import BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import spread
 from analytics.tables.stored_tables import EVERY
 from analytics.workspace import open_location, reading

@@ -33,11 +33,9 @@ from analytics.replay.log.arrow_rows import contract_rows
 from analytics.replay.log.marks import MARKS, with_marks_of
 from analytics.replay.share import share_records
 from analytics.replay.share.share_fold import fold
-from analytics.wire.arrow import invalid_rows, struct_type, to_array
-from analytics.wire.columns import take
-from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.columns import invalid_rows, struct_type, take, to_array
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import dialect_reader, key_reader
-from analytics.wire.failure import Reason
 from schemas import SHARE_GROUP_STATE, record_type
 from schemas.dialects import KIP_932_TEXT, dialect_types
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from analytics.wire.columns import Binary, Column, Group, Repeated, concat, starts_of, take
-from analytics.wire.cursor import Cursor, Journal
+from analytics.wire.cursor import Cursor, Journal, Reason
 from analytics.wire.defaults import absent
-from analytics.wire.failure import Reason
 from analytics.wire.primitives import checked_length
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ marked dead, with its reason, and yields harmless values from then on; the other
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,35 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from analytics.wire.columns import Binary
-    from analytics.wire.failure import Reason
+
+# Why a record could not be decoded, in enumerated words.
+
+
+class Reason(StrEnum):
+    """The ``reason`` column of the ``undecoded`` table, for records.
+
+    Damage to whole batches has its own words in ``analytics.dump.batches.damage``.
+    """
+
+    NULL_KEY = "null_key"
+    NULL_VALUE = "null_value"
+    TRUNCATED = "truncated"
+    UNKNOWN_RECORD_TYPE = "unknown_record_type"
+    UNSUPPORTED_VERSION = "unsupported_version"
+    UNKNOWN_FRAME_VERSION = "unknown_frame_version"
+    UNEXPECTED_NULL = "unexpected_null"
+    NEGATIVE_LENGTH = "negative_length"
+    LENGTH_BEYOND_END = "length_beyond_end"
+    VARINT_TOO_LONG = "varint_too_long"
+    INVALID_TAG = "invalid_tag"
+    INVALID_UTF8 = "invalid_utf8"
+    CONFLICTING_ROW = "conflicting_row"
+    INVALID_ENCODING = "invalid_encoding"
+    UNPLACED_ROW = "unplaced_row"
+    TRAILING_BYTES = "trailing_bytes"
+    REDPANDA_MEMBERS = "redpanda_members"
+    REDPANDA_KEY = "redpanda_key"
+
 
 _DEAD = -1
 # A dead row reads from position 0, so the buffer must be as long as the widest fixed run.

@@ -21,8 +21,15 @@ from analytics.wire.fields import (
     TextContent,
 )
 from analytics.wire.primitives import WIRE_DTYPES
-from analytics.wire.structs import FixedRun, FlatStruct, SingleField, Step, StructReader
-from analytics.wire.tags import TaggedField, TagSection
+from analytics.wire.structs import (
+    FixedRun,
+    FlatStruct,
+    SingleField,
+    Step,
+    StructReader,
+    TaggedField,
+    TagSection,
+)
 from schemas import embedded, record_type
 from schemas.dialects import dialect_types
 from schemas.model import Struct

@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.wire.arrow import invalid_rows, struct_type
-from analytics.wire.columns import Binary, Column, Fixed, Group, distinct, scatter, take
-from analytics.wire.cursor import Cursor
+from analytics.wire.columns import (
+    Binary,
+    Column,
+    Fixed,
+    Group,
+    distinct,
+    invalid_rows,
+    scatter,
+    struct_type,
+    take,
+)
+from analytics.wire.cursor import Cursor, Reason
 from analytics.wire.defaults import absent, absent_struct, default
-from analytics.wire.failure import Reason
 from schemas.embedded_message import FIELDS_WRITTEN
 
 if TYPE_CHECKING:

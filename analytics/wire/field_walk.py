@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from analytics.wire.compiled import Bytes
     from analytics.wire.cursor import Cursor
     from analytics.wire.fields import Reader
-    from analytics.wire.tags import TagSection
+    from analytics.wire.structs import TagSection
 
 KIND, WIDTH = range(2)
 """What `walk_fields` is told of each field."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from analytics.wire.columns import Binary, Column, Fixed, Repeated, elements_of, scatter
+from analytics.wire.cursor import Reason
 from analytics.wire.defaults import absent
-from analytics.wire.failure import Reason
 from analytics.wire.primitives import (
     COLUMN_DTYPES,
     WIRE_DTYPES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.wire.failure import Reason
+from analytics.wire.cursor import Reason
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

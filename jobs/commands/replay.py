@@ -65,7 +65,7 @@ def replay(
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.gaps.refused_partitions import refused_partitions  # noqa: PLC0415
     from analytics.replayed.answered_instant import answered_instant  # noqa: PLC0415
-    from analytics.tables.decoded_workspace import decoded_workspace  # noqa: PLC0415
+    from analytics.tables.decoded_records import decoded_workspace  # noqa: PLC0415
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.cli.options.ending import is_exceeded  # noqa: PLC0415

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
-from analytics.tables.decoded_workspace import decoded_workspace
+from analytics.tables.decoded_records import decoded_workspace
 from analytics.workspace import (
     BEFORE_SWAPS,
     DATA_LOGS,

@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from analytics.dump.files.storage import join, storage_of
 from analytics.errors import WorkspaceError
-from analytics.tables.decoded_workspace import has_records
+from analytics.tables.decoded_records import has_records
 from analytics.version import VERSION
 from analytics.workspace import LISTING, MANIFEST, Workspace
 

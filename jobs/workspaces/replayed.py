@@ -6,14 +6,18 @@ replayed first, into `--out` or a temporary workspace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from analytics.decode.run.workload import is_small_workspace
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
+from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.uncertain_metadata import uncertain_metadata
@@ -31,7 +35,8 @@ from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadat
 from analytics.replayed.answered_instant import answered_instant
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
-from analytics.tables.decoded_workspace import decoded_workspace, refuse_without_records
+from analytics.spark_tasks import run_tasks
+from analytics.tables.decoded_records import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
@@ -39,8 +44,8 @@ from jobs.cli.options import assumptions
 from jobs.cli.options.ending import NEVER, Limit, is_exceeded
 from jobs.cli.settings_files import read_settings
 from jobs.cli.topic_ids import read_topic_ids
-from jobs.spark.session import one_session
-from jobs.workspaces.answering import part_runner
+from jobs.spark.java import java_problem
+from jobs.spark.session import is_local, one_session, spark_session
 from jobs.workspaces.followed_lines import sentences
 from jobs.workspaces.kept_workspace import kept_workspace
 from jobs.workspaces.keys_elsewhere import sentences_of_homes
@@ -48,6 +53,61 @@ from jobs.workspaces.temporary_workspace import workspace_folder
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
+
+# Where a question is answered: in this process, or in tasks on Spark where there is much to do.
+
+_FOLDER: Final = ".answers-"
+
+
+@contextmanager
+def part_runner(
+    console: Console, space: Workspace, manifest: Mapping[str, Any], options: Mapping[str, Any]
+) -> Iterator[PartRunner]:
+    """Hand over what makes answers to questions about a workspace.
+
+    Spark is started by the first question that takes several parts.
+
+    Args:
+        console: Where its start is told.
+        space: The workspace; on a cluster it is seen by all machines, and holds what they make.
+        manifest: Of the workspace.
+        options: `master` and `conf`, as `spark_options` declares them.
+    """
+    if is_small_workspace(manifest):
+        yield PartRunner()
+        return
+    master, conf = options.get("master"), options.get("conf")
+    with one_session(), _folder(space, is_here=is_local(master)) as folder:
+
+        def on_spark(count: int, run: Callable[[int], Any]) -> Sequence[Any]:
+            if not master and not conf and (problem := java_problem()) is not None:
+                # Nobody asked for Spark, and what was replayed elsewhere is answered without.
+                console.detail(f"answered without Spark: {problem}")
+                return in_threads(count, run)
+            from jobs.spark.progress import progress  # noqa: PLC0415 - heavy, as Spark is
+
+            with (
+                spark_session(console, master=master, conf=conf, small=True) as spark,
+                progress(spark, console, "answering"),
+            ):
+                return run_tasks(spark, count, run)
+
+        yield PartRunner(folder, on_spark)
+
+
+@contextmanager
+def _folder(space: Workspace, *, is_here: bool) -> Iterator[str]:
+    """Hand over a folder that is removed at the end."""
+    if is_here:
+        with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+            yield folder
+        return
+    name = f"{_FOLDER}{uuid.uuid4().hex}"
+    try:
+        yield space.table(name)
+    finally:
+        space.remove(name)
+
 
 HINT = "hint: --out DIR keeps this work, and DIR then answers at once"
 _FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.run.workload import is_small_workspace
 from analytics.dump.files.inputs import recognize
-from analytics.dump.inspection.losses import with_archived_losses
-from analytics.engine.framed_instant import framed
+from analytics.dump.inspection.found_losses import with_archived_losses
+from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import InputNotRecognizedError
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
@@ -24,7 +24,7 @@ from analytics.replay.dump.followed_lines import followed_lines, of_history, rea
 from analytics.replay.dump.times import remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from analytics.replay.log.instants import AsOf
-from analytics.tables.decoded_workspace import (
+from analytics.tables.decoded_records import (
     DECODED_IN,
     absolute,
     decoded_workspace,

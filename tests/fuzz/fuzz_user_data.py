@@ -18,8 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from analytics.wire.arrow import invalid_rows, struct_array, struct_type
-from analytics.wire.columns import Binary, Column, take
+from analytics.wire.columns import Binary, Column, invalid_rows, struct_array, struct_type, take
 from analytics.wire.cursor import ByteBuffer, Cursor, Journal
 from analytics.wire.decoder import early_readers, embedded_readers
 from analytics.wire.embedded import EmbeddedReader

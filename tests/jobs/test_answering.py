@@ -12,7 +12,7 @@ from analytics.workspace import Workspace
 from jobs.cli.console import Console
 from jobs.spark import session
 from jobs.workspaces import answering
-from jobs.workspaces.answering import part_runner
+from jobs.workspaces.replayed import part_runner
 
 
 def doubled(number: int) -> int:

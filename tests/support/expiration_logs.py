@@ -29,7 +29,7 @@ from schemas import table
 from schemas.expiration_rules import audit_rules, expiration_eras
 
 if TYPE_CHECKING:
-    from analytics.dump.inspection.losses import Loss
+    from analytics.dump.inspection.found_losses import Loss
     from analytics.questions.expiration.retention import Retention
 
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]

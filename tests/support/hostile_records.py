@@ -17,8 +17,7 @@ from tests.support.segments import NOW, Record, batch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from schemas.model import Field, Struct
-    from schemas.record import RecordType
+    from schemas.model import Field, RecordType, Struct
     from tests.support.log_dirs import LogDir
 
 SHARE_STATE: Final = "__share_group_state"

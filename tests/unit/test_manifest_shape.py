@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from analytics.errors import WorkspaceError
-from analytics.manifest_shape import misshapen
-from analytics.workspace import Workspace
+from analytics.workspace import Workspace, misshapen
 from tests.support.written_workspace import EMPTY
 
 AS_OF = {"time": None, "offsets": {}}

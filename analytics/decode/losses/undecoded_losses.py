@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.dump.inspection.losses import Loss, lacks, loss_rows, losses_of_rows, merged
-from analytics.wire.failure import Reason
+from analytics.dump.inspection.found_losses import Loss, lacks, loss_rows, losses_of_rows, merged
+from analytics.wire.cursor import Reason
 from analytics.workspace import DECODED, DIVERGED, open_location
 from schemas import COORDINATOR_TOPICS
 

@@ -17,9 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.failures import Failures
-from analytics.decode.records.frames import Frames, read_frames
-from analytics.decode.records.secrets import may_hold_secrets, without_bytes, without_secrets
+from analytics.decode.records.frames import Failures, Frames, read_frames
 from analytics.decode.records.tables import (
     CONTROL_MARKERS,
     UNDECODED,
@@ -33,17 +31,29 @@ from analytics.decode.records.tables import (
 from analytics.decode.records.values import (
     Piece,
     in_order,
+    may_hold_secrets,
     read_values,
     text_failures,
     unknown_tags_array,
+    without_bytes,
+    without_secrets,
 )
 from analytics.decode.selection import Selection
 from analytics.dump.records.redpanda_rows import KEYS, MEMBERS, redpanda_rows
-from analytics.wire.arrow import invalid_rows, struct_array, struct_type
-from analytics.wire.columns import Binary, Column, Fixed, Group, counted, distinct, take
-from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.columns import (
+    Binary,
+    Column,
+    Fixed,
+    Group,
+    counted,
+    distinct,
+    invalid_rows,
+    struct_array,
+    struct_type,
+    take,
+)
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import key_reader
-from analytics.wire.failure import Reason
 from analytics.wire.text import binary_array
 from schemas import CONSUMER_OFFSETS, record_types
 from schemas.releases import FieldEvidence, field_evidence, record_evidence

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from analytics.decode.records.values import UNKNOWN_TAGS_TYPE
 from analytics.time_columns import TIMESTAMP, times_of
-from analytics.wire.arrow import struct_type
+from analytics.wire.columns import struct_type
 from schemas import all_record_types
 
 if TYPE_CHECKING:

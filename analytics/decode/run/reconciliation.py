@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
-from analytics.wire.failure import Reason
+from analytics.wire.cursor import Reason
 from schemas import record_types
 
 if TYPE_CHECKING:

@@ -2,21 +2,112 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from crc32c import crc32c
 
 from analytics.dump.batches.damage import DamageReason, Tail
-from analytics.dump.batches.headers import BATCH_HEADER, SMALLEST
+from analytics.dump.batches.headers import BATCH_HEADER, LOG_OVERHEAD, SMALLEST
+from analytics.wire.compiled import BYTES, compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
+    from analytics.dump.files.storage import ByteSource
     from analytics.dump.records.raw_records import Chunk, RawRecords
+    from analytics.wire.compiled import Bytes
+
+# Checksums of batches: CRC-32C over a magic 2 batch, CRC-32 over a magic 0 or 1 message.
+
+_FROM: Final = (16, 16, 21)
+"""Byte of the entry from which the checksum counts, by format number."""
+_BLOCK: Final = 1 << 20
+
+
+def checksums(
+    raw: bytearray,
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    magic: NDArray[np.int8],
+) -> NDArray[np.uint32]:
+    """Return the true checksums of entries that lie in a buffer."""
+    if (magic == 2).all():
+        pairs = zip((starts + _FROM[2]).tolist(), ends.tolist(), strict=True)
+        found = [crc32c(raw[start:end]) for start, end in pairs]
+    else:
+        rows = zip(starts.tolist(), ends.tolist(), magic.tolist(), strict=True)
+        found = [_function(kind)(raw[start + _FROM[kind] : end], 0) for start, end, kind in rows]
+    return np.array(found, np.uint32)
+
+
+def checksum_in_file(source: ByteSource, position: int, size: int, magic: int) -> int:
+    """Return the true checksum of one entry of any size, read in pieces."""
+    function, value = _function(magic), 0
+    start, end = position + _FROM[magic], position + size
+    block = memoryview(bytearray(min(_BLOCK, max(end - start, 1))))
+    while start < end:
+        piece = block[: end - start]
+        source.fill(piece, start)
+        value = function(piece, value)
+        start += len(piece)
+    return value
+
+
+def _function(magic: int) -> Callable[[bytearray | memoryview, int], int]:
+    return crc32c if magic == 2 else zlib.crc32
+
+
+# Where the batches of a stretch of a file begin, one after the other (``FileLogInputStream``).
+#
+# `header_walk` follows the chain through a whole file in a second, before a compiler would be
+# loaded; this walk is for those who read what lies between the headers too.
+
+_SIZE_AT: Final = 8
+LEAST_SIZE: Final = int(SMALLEST[0]) - LOG_OVERHEAD
+"""What the smallest entry of any format gives as its size."""
+_AT_ONCE: Final = 1 << 16
+
+
+def chain_starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
+    """Return where entries begin if every size is right, from the first byte on.
+
+    Args:
+        data: Bytes of a file, with more than `LOG_OVERHEAD` of any bytes after ``limit``.
+        limit: Entries that begin here or later are not looked for.
+    """
+    parts, at = [np.empty(0, np.int64)], 0
+    while at < limit:
+        starts = np.empty(min(_AT_ONCE, (limit - at) // int(SMALLEST[0]) + 1), np.int64)
+        found, at = follow_chain(starts.size, data, at, limit, starts)
+        parts.append(starts[:found])
+    return np.concatenate(parts)
+
+
+@compiled(f"UniTuple(int64, 2)({BYTES}, int64, int64, int64[::1])")
+def follow_chain(data: Bytes, at: int, limit: int, starts: NDArray[np.int64]) -> tuple[int, int]:
+    """Fill in where entries begin, from ``at`` on; return how many, and where to go on."""
+    for found in range(starts.size):
+        starts[found] = at
+        size = 0
+        for place in range(at + _SIZE_AT, at + LOG_OVERHEAD):
+            size = size << 8 | data[place]
+        # A size too small for any entry leads nowhere: the chain breaks where it stands.
+        at = limit if size < LEAST_SIZE else at + LOG_OVERHEAD + size
+        if at >= limit:
+            return found + 1, limit
+    return starts.size, at
+
+
+def size_fields(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return what would be the size of an entry that begins at each position."""
+    return np.ndarray((data.size - LOG_OVERHEAD + 1,), ">u4", data, _SIZE_AT, strides=(1,))
+
 
 _NEWEST_FORMAT = 2
 

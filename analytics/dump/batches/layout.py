@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.batches.batch_chain import chain_starts, size_fields
-from analytics.dump.batches.checksums import checksums
+from analytics.dump.batches.batch_bytes import chain_starts, checksums, size_fields
 from analytics.dump.batches.damage import (
     DEFAULT_LIMITS,
     Damage,
@@ -39,7 +38,7 @@ from analytics.dump.records.raw_records import PADDING, Batches
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.files.byte_source import ByteSource
+    from analytics.dump.files.storage import ByteSource
 
 _WINDOW: Final = 2 << 20
 _SMALL_WINDOW: Final = 4 << 10

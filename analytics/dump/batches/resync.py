@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.checksums import checksum_in_file
+from analytics.dump.batches.batch_bytes import checksum_in_file
 from analytics.dump.batches.headers import (
     BATCH_HEADER,
     LOG_OVERHEAD,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.dump.batches.log_bounds import LogSense
-    from analytics.dump.files.byte_source import ByteSource
+    from analytics.dump.files.storage import ByteSource
 
 _WINDOW: Final = 1 << 20
 _FREE_BYTES: Final = 64 << 20

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.checksums import checksum_in_file
+from analytics.dump.batches.batch_bytes import checksum_in_file
 from analytics.dump.batches.damage import Damage, DamageReason
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.batches.walks import CopyLog, walk_copy, walk_segment
@@ -30,7 +30,6 @@ from analytics.dump.copies.slices import (
     slices_of_one,
 )
 from analytics.dump.copies.surviving_lines import find_lines, ranked_copies, with_witnessed_epochs
-from analytics.dump.files.byte_source import ByteSource
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import (
@@ -43,6 +42,7 @@ from analytics.dump.files.model import (
     SegmentFile,
     Slice,
 )
+from analytics.dump.files.storage import ByteSource
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from schemas import INTERNAL_TOPICS
 

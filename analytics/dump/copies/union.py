@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.copies.compare import near_batches, runs_of
-from analytics.dump.copies.record_bytes import offsets_between
+from analytics.dump.copies.compare import near_batches, offsets_between, runs_of
 from analytics.dump.files.model import MAX_OFFSET, Filled
 from schemas import COMPACTED_TOPICS
 

@@ -25,7 +25,7 @@ from analytics.dump.files.checkpoints import (
     read_quorum_state,
     read_topic_id,
 )
-from analytics.dump.files.folders import DiskSource, PartitionSource, safe_name
+from analytics.dump.files.inputs import DiskSource, PartitionSource, safe_name
 from analytics.dump.files.model import Copy, Ignored, Note, PartitionCopy, SegmentFile
 from analytics.dump.files.segments import (
     WHY_FOLDER,

@@ -14,9 +14,14 @@ from analytics.dump.batches.segment_stats import joined
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.files.data_topics import data_topics
 from analytics.dump.files.model import Note
-from analytics.dump.inspection.found_losses import complete_from, deleted_below, losses_of_line
+from analytics.dump.inspection.found_losses import (
+    complete_from,
+    deleted_below,
+    lacks,
+    loss_rows,
+    losses_of_line,
+)
 from analytics.dump.inspection.limitations import limitations
-from analytics.dump.inspection.losses import lacks, loss_rows
 from analytics.dump.inspection.survey import PartitionSurvey, survey_of
 from analytics.epoch_times import iso_time
 from analytics.version import SCHEMA_VERSION

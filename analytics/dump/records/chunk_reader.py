@@ -23,9 +23,15 @@ from analytics.dump.records.message_sets import (
     read_messages,
     value_of_wrapper,
 )
-from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans
-from analytics.dump.records.record_columns import RecordColumns
-from analytics.dump.records.regions import Arena, Expansion
+from analytics.dump.records.raw_records import (
+    Arena,
+    Batches,
+    Chunk,
+    Expansion,
+    RawRecords,
+    RecordColumns,
+    Spans,
+)
 from analytics.wire.compiled import BYTES, compiled
 
 if TYPE_CHECKING:

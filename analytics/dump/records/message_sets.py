@@ -18,15 +18,13 @@ import numpy as np
 
 from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.headers import LOG_OVERHEAD, SMALLEST, gather
-from analytics.dump.records.raw_records import Spans
-from analytics.dump.records.record_columns import RecordColumns
-from analytics.dump.records.regions import Arena, Expansion
+from analytics.dump.records.raw_records import Arena, Expansion, RecordColumns, Spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.dump.batches.damage import Limits
-    from analytics.dump.files.byte_source import ByteSource
+    from analytics.dump.files.storage import ByteSource
     from analytics.dump.records.raw_records import Batches
 
 _LENGTH: Final = np.dtype(">i4")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from analytics.wire.cursor import ByteBuffer, Cursor
-from analytics.wire.failure import Reason
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from schemas import record_type
 from schemas.dialects import REDPANDA, dialect_types
 

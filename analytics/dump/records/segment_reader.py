@@ -22,7 +22,7 @@ from analytics.dump.batches.damage import (
 )
 from analytics.dump.batches.layout import Layout, lay_out, no_batches
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.files.byte_source import ByteSource
+from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.chunk_reader import ChunkReader
 from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from analytics.dump.inspection.losses import lacks
+from analytics.dump.inspection.found_losses import lacks
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import ends_of, losses_of, partition_count
 from analytics.gaps.workspace_parts import filters_of, filters_sentence

@@ -30,7 +30,7 @@ from analytics.replay.offsets.commit_rows import (
 )
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replayed.whole_groups import frame_of
-from analytics.tables.decoded_workspace import records_folder
+from analytics.tables.decoded_records import records_folder
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
 from schemas import CONSUMER_OFFSETS

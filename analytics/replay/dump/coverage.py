@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.dump.inspection.losses import OPEN_END
+from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
 from analytics.replay.dump.times import last_time
 from analytics.replay.log.coverage import Coverage

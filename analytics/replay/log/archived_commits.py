@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.dump.inspection.losses import UNDECIDED
+from analytics.dump.inspection.found_losses import UNDECIDED
 from analytics.replay.log.losses import HOME, lost_between, uncompacted_from
 from analytics.replay.log.meanings import uuid
 from analytics.replay.offsets.commit_rows import KEY, commit_rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Self
 
-from analytics.dump.inspection.losses import Loss
+from analytics.dump.inspection.found_losses import Loss
 from analytics.replay.log.frames import Frame
 from analytics.replay.log.log_clocks import Clocks
 from analytics.replay.log.topic_homes import TopicHomes

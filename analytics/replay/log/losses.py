@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.dump.inspection.losses import Loss, lacks
+from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.frames import disputed
 from analytics.replay.log.internal_partitions import internal_partition, is_one_of

@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from analytics.dump.inspection.found_losses import DELETED
-from analytics.dump.inspection.losses import OPEN_END, Loss, inside, losses_of_rows, merged
+from analytics.dump.inspection.found_losses import (
+    DELETED,
+    OPEN_END,
+    Loss,
+    inside,
+    losses_of_rows,
+    merged,
+)
 from analytics.dump.inspection.survey import COMPACTION
 from analytics.replay.log.lines import CANNOT_TELL, FollowedLine, parsed_time
 from schemas import COMPACTED_TOPICS

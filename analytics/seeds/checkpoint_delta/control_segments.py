@@ -19,14 +19,12 @@ from analytics.dump.batches.damage import DEFAULT_LIMITS
 from analytics.dump.batches.headers import read_headers
 from analytics.dump.batches.walks import walk_copy
 from analytics.dump.copies.slices import log_start
-from analytics.dump.files.byte_source import ByteSource
+from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.chunk_reader import ChunkReader
 from analytics.seeds.checkpoint_delta.chain_records import IDS, RECORDS, TABLES, ChainLog, Lost
-from analytics.wire.arrow import invalid_rows, struct_type, to_array
-from analytics.wire.columns import take
-from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.columns import invalid_rows, struct_type, take, to_array
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import dialect_reader
-from analytics.wire.failure import Reason
 from schemas.dialects import CHECKPOINT_DELTA, dialect_types
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from analytics.decode.selection import names_wanted
 from analytics.dump.copies.plan import next_offset
-from analytics.dump.files.folders import is_log_directory
-from analytics.dump.files.inputs import recognize
+from analytics.dump.files.inputs import is_log_directory, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import MAX_OFFSET, Note, PartitionCopy
 from analytics.dump.files.segments import holds_partition, partition_of

@@ -11,7 +11,7 @@ import pytest
 from analytics.decode.archived_rows import RowsReport, _measure_clock
 from analytics.decode.run.publication import _archived
 from analytics.dump.files.model import PartitionCopy
-from analytics.dump.inspection.losses import with_archived_losses
+from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.dump.inspection.manifest import Findings, partition_row
 from analytics.dump.inspection.survey import Gap, survey_of
 from tests.support.segments import NOW

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from analytics.decode.records.chunks import Decoded, decode_chunk
-from analytics.decode.records.secrets import without_bytes
 from analytics.decode.records.tables import Origin
+from analytics.decode.records.values import without_bytes
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_type
 from schemas.config_values import RESOURCE_TYPES, harmless_settings, sensitive_settings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.dump.batches.header_columns import Headers
-from analytics.dump.batches.header_walk import walk_chain
+from analytics.dump.batches.walks import walk_chain
 from analytics.dump.copies.epochs import EpochLine, are_plausible, epoch_line, truncation_offset
 from tests.support.log_dirs import written
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from analytics.dump.batches import header_walk
-from analytics.dump.batches.batch_chain import chain_starts
+from analytics.dump.batches.batch_bytes import chain_starts
 from analytics.dump.batches.header_columns import Headers
-from analytics.dump.batches.header_walk import Chain, walk_chain
 from analytics.dump.batches.layout import lay_out
-from analytics.dump.files.byte_source import ByteSource
+from analytics.dump.batches.walks import Chain, walk_chain
 from analytics.dump.files.model import NOTHING_KNOWN
+from analytics.dump.files.storage import ByteSource
 from tests.support.batches import Header, batch, entry, record
 from tests.support.log_dirs import written
 

@@ -9,7 +9,7 @@ import pytest
 
 from analytics.dump.copies.leadership import Leaders, Leadership, MadeAt, Registered
 from analytics.dump.inspection.leader_clocks import with_leader_clocks
-from analytics.engine.framed_instant import clock_bounds, with_bounds
+from analytics.engine.cut_tables import clock_bounds, with_bounds
 
 MINUTE = 60_000
 START = 1_764_000_000_000

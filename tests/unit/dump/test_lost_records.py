@@ -20,8 +20,16 @@ from analytics.dump.copies.plan import PlanOptions, next_offset
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Filled
-from analytics.dump.inspection.found_losses import DELETED, losses_of
-from analytics.dump.inspection.losses import OPEN_END, Loss, filled_up, inside, lacks, merged
+from analytics.dump.inspection.found_losses import (
+    DELETED,
+    OPEN_END,
+    Loss,
+    filled_up,
+    inside,
+    lacks,
+    losses_of,
+    merged,
+)
 from analytics.dump.inspection.manifest import Findings, partition_row
 from analytics.dump.inspection.study import study
 from analytics.dump.inspection.survey import PartitionSurvey

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.dump.batches.batch_chain import chain_starts, follow_chain
+from analytics.dump.batches.batch_bytes import chain_starts, follow_chain
 from analytics.dump.batches.headers import BATCH_HEADER, read_headers
 from analytics.dump.records.chunk_reader import (
     BAD_COUNT,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import WorkspaceError
-from analytics.tables.decoded_workspace import has_records, records_folder
+from analytics.tables.decoded_records import has_records, records_folder
 from analytics.workspace import FOLDERS, Part, Workspace
 from jobs.workspaces.kept_replay import copy_workspace
 from tests.support.written_workspace import EMPTY

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.inspection.losses import with_archived_losses
+from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.log.instants import AsOf
 

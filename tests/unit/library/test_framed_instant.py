@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.records.tables import table_schema
-from analytics.engine.framed_instant import framed
+from analytics.engine.cut_tables import framed
 from analytics.replay.log.frames import Frame, frame_rows, frames_of_rows
 from analytics.replay.log.instants import AsOf
 from analytics.workspace import Workspace

@@ -10,7 +10,7 @@ import pytest
 from analytics.engine.cut_tables import Cut, buckets_of
 from analytics.engine.laid_records import record_layout
 from analytics.replay.log.instants import END
-from analytics.tables.bucket_files import rows_of_bucket
+from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
 from tests.support.decoded_here import decoded_here
 

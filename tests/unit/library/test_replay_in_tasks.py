@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.dump.inspection.losses import with_archived_losses
+from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.replay_tables import replay_here, sorted_rows
 from analytics.engine.replay_tasks import Run, replay_in_tasks, run_task

@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
 from analytics.wire import field_walk
-from analytics.wire.arrow import struct_array, struct_type
-from analytics.wire.columns import take
+from analytics.wire.columns import struct_array, struct_type, take
 from analytics.wire.compiled import Loop
-from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import value_reader
-from analytics.wire.failure import Reason
 from schemas import all_record_types, record_type
 from tests.support.encoder import Encoder
 from tests.support.random_values import structs

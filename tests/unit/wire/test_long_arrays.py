@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from analytics.wire import arrays
-from analytics.wire.arrow import struct_array, struct_type
-from analytics.wire.columns import Binary, Group, Repeated
-from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.columns import Binary, Group, Repeated, struct_array, struct_type
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import value_reader
-from analytics.wire.failure import Reason
 from analytics.wire.text import string_array
 from schemas import record_type
 

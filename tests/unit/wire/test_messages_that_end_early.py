@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.wire.arrow import struct_array, struct_type
-from analytics.wire.columns import Binary
+from analytics.wire.columns import Binary, struct_array, struct_type
 from analytics.wire.cursor import ByteBuffer, Journal
 from analytics.wire.decoder import early_readers, embedded_readers
 from analytics.wire.embedded import EmbeddedReader

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.wire.arrow import struct_array, struct_type
+from analytics.wire.columns import struct_array, struct_type
 from analytics.wire.compiled import Loop
-from analytics.wire.cursor import ByteBuffer, Cursor
+from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import key_reader, value_reader
-from analytics.wire.failure import Reason
 from schemas import all_record_types
 from tests.support.encoder import Encoder, TaggedDefaults, UnknownTags
 from tests.support.random_values import owed_row, structs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.inspection.losses import OPEN_END, Loss
+from analytics.dump.inspection.found_losses import OPEN_END, Loss
 from analytics.questions.expiration.observed_history import (
     CLOCK_SET_BACK,
     ObservedHistory,

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.dump.inspection.losses import Loss
+from analytics.dump.inspection.found_losses import Loss
 from analytics.questions.rebalances.churn import group_churn
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.stalled_members import last_progress

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.dump.inspection.losses import Loss
+from analytics.dump.inspection.found_losses import Loss
 from analytics.questions.rebalances.storms import rebalance_storms
 from analytics.replay.log.coverage import Coverage
 from tests.support.contract_rows import rows_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from analytics.dump.inspection.losses import Loss
+from analytics.dump.inspection.found_losses import Loss
 from analytics.replay.history.groups.group_history import faults_of, group_steps
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.dump.inspection.losses import OPEN_END
+from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.dump.coverage import clocks_in
 from analytics.replay.log.log_clocks import NOBODY, LogClock, doubtful_times
 

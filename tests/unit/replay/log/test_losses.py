@@ -7,7 +7,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from analytics.dump.inspection.losses import Loss, merged
+from analytics.dump.inspection.found_losses import Loss, merged
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses import (
     HOME,

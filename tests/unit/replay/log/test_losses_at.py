@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.dump.inspection.found_losses import DELETED
-from analytics.dump.inspection.losses import OPEN_END, Loss, loss_rows
+from analytics.dump.inspection.found_losses import DELETED, OPEN_END, Loss, loss_rows
 from analytics.replay.log.ends_at import Beside, Ends, first_later
 from analytics.replay.log.lines import CANNOT_TELL, LED, FollowedLine
 from analytics.replay.log.losses_at import losses_at, what_took_history

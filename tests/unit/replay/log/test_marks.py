@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.dump.inspection.losses import OPEN_END, Loss
+from analytics.dump.inspection.found_losses import OPEN_END, Loss
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.frames import Frame
 from analytics.replay.log.marks import with_marks_of, with_marks_of_records

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.inspection.losses import Loss, merged
+from analytics.dump.inspection.found_losses import Loss, merged
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets

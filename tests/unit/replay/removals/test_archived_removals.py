@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from analytics.dump.inspection.losses import OPEN_END
+from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.log_clocks import LogClock
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.contracts import contract_schema
-from analytics.dump.inspection.losses import Loss
+from analytics.dump.inspection.found_losses import Loss
 from analytics.replay.log.as_of import cut_all
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.instants import AsOf
