@@ -11,7 +11,7 @@ from analytics.errors import EnvironmentUnfitError
 from analytics.workspace import Workspace
 from jobs.cli.console import Console
 from jobs.spark import session
-from jobs.workspaces import answering
+from jobs.workspaces import replayed
 from jobs.workspaces.replayed import part_runner
 
 
@@ -36,7 +36,7 @@ def test_a_small_workspace_is_answered_in_one_go(tmp_path: Path) -> None:
 def test_what_needs_no_spark_is_answered_without_java(
     large: tuple[Workspace, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (answering, session):
+    for module in (replayed, session):
         monkeypatch.setattr(module, "java_problem", lambda: "no java on PATH")
     with part_runner(Console(), *large, {"master": None, "conf": {}}) as runner:
         assert runner.run_tasks is not None
@@ -50,7 +50,7 @@ def test_what_needs_no_spark_is_answered_without_java(
 def test_who_asks_for_a_master_is_told_why_it_cannot_be_had(
     large: tuple[Workspace, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (answering, session):
+    for module in (replayed, session):
         monkeypatch.setattr(module, "java_problem", lambda: "no java on PATH")
     with part_runner(Console(), *large, {"master": "local[2]", "conf": {}}) as runner:
         assert runner.run_tasks is not None

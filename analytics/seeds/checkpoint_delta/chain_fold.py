@@ -292,15 +292,15 @@ class Chains:
 
     logs: Sequence[ChainLog]
     records: pa.Table
-    key: Numbers
-    judgements: Numbers
-    key_log: Numbers
+    key: Rows
+    judgements: Rows
+    key_log: Rows
     key_group: pa.Array
-    keys: Numbers
-    ranges: Numbers
-    range_key: Numbers
+    keys: Rows
+    ranges: Rows
+    range_key: Rows
 
-    def column(self, name: str) -> Numbers:
+    def column(self, name: str) -> Rows:
         """Return a column of the records; -1 where it is null."""
         return _numbers(self.records[name])
 
@@ -331,14 +331,14 @@ def fold_chains(logs: Sequence[ChainLog]) -> Chains:
     )
 
 
-def _together(logs: Sequence[ChainLog]) -> tuple[pa.Table, Numbers]:
+def _together(logs: Sequence[ChainLog]) -> tuple[pa.Table, Rows]:
     """Return the records of all logs, and for each the number of its log."""
     parts = [each.records for each in logs] or [RECORDS.empty_table()]
     sizes = [each.num_rows for each in parts]
     return pa.concat_tables(parts).combine_chunks(), np.repeat(np.arange(len(parts)), sizes)
 
 
-def _followed(records: pa.Table, key: Numbers, count: int) -> tuple[Numbers, Numbers, Numbers]:
+def _followed(records: pa.Table, key: Rows, count: int) -> tuple[Rows, Rows, Rows]:
     """Run the loop: what is told of each record and of each key, and the ranges it held."""
     keys = np.full((count, OTHERS + 1), -1)
     keys[:, [HEAD, TAIL, DELTAS, OTHERS]] = 0
@@ -358,7 +358,7 @@ def _followed(records: pa.Table, key: Numbers, count: int) -> tuple[Numbers, Num
     return told, keys, held
 
 
-def _left(keys: Numbers, held: Numbers) -> tuple[Numbers, Numbers]:
+def _left(keys: Rows, held: Rows) -> tuple[Rows, Rows]:
     """Return the ranges that are left, neighbours that are alike joined, and whose they are."""
     size = keys[:, TAIL] - keys[:, HEAD]
     key = np.repeat(np.arange(len(keys)), size)
@@ -377,6 +377,6 @@ def _left(keys: Numbers, held: Numbers) -> tuple[Numbers, Numbers]:
     return found, key[begins]
 
 
-def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
-    numbers: Numbers = pc.fill_null(column, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Rows:
+    numbers: Rows = pc.fill_null(column, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return numbers

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.dump.batches import header_walk
+from analytics.dump.batches import walks
 from analytics.dump.batches.batch_bytes import chain_starts
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.layout import lay_out
@@ -50,7 +50,7 @@ def long_log(seed: int, size: int = 1 << 20) -> bytes:
 def test_every_header_is_found_whatever_looks_like_one(
     monkeypatch: pytest.MonkeyPatch, seed: int, mapped: bool
 ) -> None:
-    monkeypatch.setattr(header_walk, "_LANE_BYTES", 4 << 10)
+    monkeypatch.setattr(walks, "_LANE_BYTES", 4 << 10)
     content = long_log(seed, 200_000)
     expected = chain_starts(np.frombuffer(content + bytes(61), np.uint8), len(content) - 16)
     for chunk_bytes in (1 << 20, 30_000):
@@ -114,7 +114,7 @@ def test_the_chain_ends_before_what_cannot_be_a_batch(after: bytes, mapped: bool
 
 
 def test_a_file_of_zeros_costs_no_more_than_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(header_walk, "_LANE_BYTES", 4 << 10)
+    monkeypatch.setattr(walks, "_LANE_BYTES", 4 << 10)
     (chain,) = walked(bytes(1 << 20))
     assert (len(chain.headers), chain.end, chain.clean) == (0, 0, False)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.dump.copies.plan import next_offset
-from analytics.dump.files import stable_ends as subject
+from analytics.dump.files import data_topics as subject
 from analytics.dump.files.data_topics import (
     NO_BEGINNING,
     NOT_WHOLE,
