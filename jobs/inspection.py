@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
 from analytics.decode.losses.elections import known_leaders
-from analytics.decode.run.publication import KafkaVersion, RecordFormat, infer_kafka_version
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize

@@ -35,7 +35,7 @@ from analytics.dump.batches.stretches import (
 from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
-from analytics.dump.records.raw_rows_files import encoding_that_fits
+from analytics.dump.records.raw_rows_encoding import encoding_that_fits
 from analytics.spark_worker import on_worker
 from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.decode.parts import empty_parts
-from analytics.decode.records.chunks import RecordKind
-from analytics.decode.run.publication import (
+from analytics.decode.kafka_version import (
     NOTHING_SHOWN,
     KafkaVersion,
     RecordFormat,
     infer_kafka_version,
 )
+from analytics.decode.parts import empty_parts
+from analytics.decode.records.chunks import RecordKind
 from analytics.decode.tasks import Settings, SliceReport, TaskReport, decode_here, packed, run_task
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan

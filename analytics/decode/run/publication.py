@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,8 @@ from analytics.decode.unplaced_rows import named_rows
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.copies.plan import absent_partitions
 from analytics.dump.files.data_log_times import data_segments_and_times
-from analytics.dump.files.data_topics import data_offsets, stable_ends
+from analytics.dump.files.data_topics import data_offsets
+from analytics.dump.files.stable_ends import stable_ends
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.dump.inspection.leader_clocks import with_leader_clocks
 from analytics.dump.inspection.limitations import with_absent_leaders
@@ -38,7 +39,6 @@ from analytics.time_columns import TIMESTAMP, times_of
 from analytics.version import VERSION
 from analytics.workspace import BEFORE_SWAPS, DATA_LOGS, FOLDERS, LISTING, Part, open_location
 from schemas import CONSUMER_OFFSETS
-from schemas.releases import FieldEvidence, metadata_versions, record_evidence, release_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,60 +52,6 @@ if TYPE_CHECKING:
     from analytics.dump.files.model import Copy, Divergence, PartitionCopy, Plan
     from analytics.dump.inspection.survey import PartitionSurvey
     from analytics.workspace import Staging
-
-# The release that wrote a dump, as far as records show it: a lower bound, with its evidence.
-
-
-class RecordFormat(NamedTuple):
-    """Records of one table, version and layout; version -1 is a tombstone."""
-
-    topic: str
-    table: str
-    version: int
-    layout: str | None
-
-
-class KafkaVersion(NamedTuple):
-    """``at_least`` is the newest release that something shows, None when nothing shows any."""
-
-    at_least: str | None
-    evidence: list[str]
-
-
-NOTHING_SHOWN = KafkaVersion(None, [])
-
-
-def infer_kafka_version(
-    formats: Iterable[RecordFormat],
-    metadata_levels: Iterable[int],
-    fields_set: Iterable[FieldEvidence] = (),
-) -> KafkaVersion:
-    """Infer the release from decoded records, levels of metadata.version and fields that are set.
-
-    Releases are newer than or equal to what they write: a level says what the cluster was allowed
-    to write, and an upgraded broker keeps old records (``MetadataVersion``, ``GroupVersion``).
-    """
-    found: dict[str, str] = {}
-    for each in formats:
-        for evidence in record_evidence():
-            if evidence.fits(*each):
-                found[_words(each)] = evidence.at_least
-    for level in metadata_levels:
-        known = [each for each in metadata_versions() if each.first_level <= level]
-        if known:
-            found[f"metadata.version {level}, of {known[-1].of}"] = known[-1].at_least
-    for field in fields_set:
-        found[f"{field.column} set in {field.table}"] = field.at_least
-    if not found:
-        return NOTHING_SHOWN
-    newest = max(found.values(), key=release_key)
-    return KafkaVersion(newest, sorted(what for what, at in found.items() if at == newest))
-
-
-def _words(record_format: RecordFormat) -> str:
-    layout = f", layout {record_format.layout}" if record_format.layout else ""
-    return f"{record_format.table} in version {record_format.version}{layout}"
-
 
 OF_LOGS_BEFORE_SWAPS = (
     *("partitions", "filled", "record_types", "reconciliation", "records_lost", "unreadable"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.decode.run.publication import RecordFormat, infer_kafka_version
+from analytics.decode.kafka_version import RecordFormat, infer_kafka_version
 from schemas import all_record_types
 from schemas.releases import FieldEvidence, field_evidence
 
