@@ -1,7 +1,7 @@
 """A table's contract (`schemas/tables/`) as Arrow and as polars, and rows that are made to fit it.
 
 A frame is held against its contract where it is made: a column that lacks, or that is none of the
-contract's, is an error there and never a default.
+contract's, is an error there and never a default; so is a value that its closed list does not have.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.epoch_times import time_of
 from analytics.key_order import in_key_order
@@ -82,19 +83,58 @@ def check_columns(name: str, columns: Sequence[str]) -> None:
         raise SchemaError(f"table {name} is not as its contract has it: it {' and '.join(parts)}")
 
 
+def check_values(name: str, rows: pl.DataFrame | pa.Table) -> None:
+    """Check that columns with a closed list of values have no others.
+
+    Args:
+        name: Of the table.
+        rows: Some of its rows, with some of its columns.
+
+    Raises:
+        SchemaError: A value is none of its column's.
+    """
+    there = rows.columns if isinstance(rows, pl.DataFrame) else rows.column_names
+    for column, known in table(name).closed_columns:
+        if column not in there:
+            continue
+        unknown = sorted(map(str, _distinct(rows, column) - known - {None}))
+        if unknown:
+            raise SchemaError(
+                f"table {name} is not as its contract has it: {column} is {unknown[0]!r}, and has "
+                f"to be one of {', '.join(sorted(known))}"
+            )
+
+
+def _distinct(rows: pl.DataFrame | pa.Table, column: str) -> set[str | None]:
+    if isinstance(rows, pl.DataFrame):
+        values = rows[column]
+        if values.dtype == pl.List:
+            values = values.explode()
+        return set(values.unique().cast(pl.String).to_list())
+    found = rows[column]
+    if pa.types.is_list(found.type):
+        found = pc.list_flatten(found)
+    return set(pc.unique(found).to_pylist())
+
+
 def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return rows as a table; times are epoch milliseconds, null where no calendar has them.
 
     Args:
         name: Of the table.
         rows: Each has a value for every column of the contract.
+
+    Raises:
+        SchemaError: A value is none of its column's.
     """
-    return pa.table(
+    made = pa.table(
         {
             each.name: _column([row[each.name] for row in rows], ARROW_TYPES[each.type])
             for each in table(name).columns
         }
     )
+    check_values(name, made)
+    return made
 
 
 def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
@@ -109,7 +149,11 @@ def table_of_frame(name: str, frame: pl.DataFrame) -> pa.Table:
     Args:
         name: Of the table ("rebalances").
         frame: Has a column for each of the contract's, under its name.
+
+    Raises:
+        SchemaError: A value is none of its column's.
     """
+    check_values(name, frame)
     types = arrow_schema(name)
     return frame.select(types.names).to_arrow(compat_level=pl.CompatLevel.oldest()).cast(types)
 
@@ -120,7 +164,11 @@ def contract_frame(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     Args:
         frame: Has a column for each of the contract's, under its name.
         name: The table ("group_epochs").
+
+    Raises:
+        SchemaError: A value is none of its column's.
     """
+    check_values(name, frame)
     schema = contract_schema(name)
     return frame.select(pl.col(each).cast(kind) for each, kind in schema.items())
 

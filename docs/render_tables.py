@@ -107,9 +107,17 @@ def _shared() -> Iterator[str]:
 
 def _columns(columns: Iterable[Column]) -> str:
     rows = [
-        f"| `{column.name}` | {_type(column.type)} | {_cell(column.about)} |" for column in columns
+        f"| `{column.name}` | {_type(column.type)} | {_cell(_about_column(column))} |"
+        for column in columns
     ]
     return "\n".join(["| column | type | |", "|---|---|---|", *rows, ""])
+
+
+def _about_column(column: Column) -> str:
+    if column.closed is None or all(each in column.about for each in column.closed.values):
+        return column.about
+    words = ", ".join(f"`{each}`" for each in column.closed.values)
+    return f"{column.about} One of {words}."
 
 
 def _type(ddl: str) -> str:

@@ -174,7 +174,7 @@ def _code(
 def _write(out: str, incident: Incident, state: Replayed, document: dict[str, Any]) -> None:
     folder = Path(out)
     rows = {name: rows.to_pylist() for name, rows in incident.tables().items()}
-    text = json.dumps({"schema_version": 1, **document, **rows}, default=_as_json, indent=1)
+    text = json.dumps({"schema_version": 2, **document, **rows}, default=_as_json, indent=1)
     write_text(folder / INCIDENT, text)
     tables = {
         name: state.tables.read(name)

@@ -15,7 +15,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.answers.diff import with_words
 from reports.answers.timeline import EVENT_HEADS, event_rows, raw_verdicts, verdict_section
+from reports.answers.verdict_words import in_words, words_of
 from reports.layout.section import raw_section
 from reports.page.grids import Shown, grid_of, name_cell
 from reports.page.html import rendered
@@ -27,16 +29,17 @@ from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section
+from schemas.finding_rules import CRITICAL
+from schemas.timeline_rules import timeline_verdicts
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
 _MOST_CLAUSES: Final = 8
 _MOST_ROWS: Final = 200
-_SEVERE: Final = ("lost", "topic", "expired", "group deleted", "offset deleted", "below")
 _VERDICTS: Final = (
     Shown("topic", "Topic", "name"),
     Shown("partition", "Partition", "partition"),
-    Shown("verdict", "What happened", "word"),
+    Shown("verdict", "What happened"),
     Shown("not_before", "Not before", "time"),
     Shown("at", "At", "time"),
     Shown("was", "Was", "number"),
@@ -49,11 +52,11 @@ _VERDICTS: Final = (
 _CHANGES: Final = (
     Shown("topic", "Topic", "name"),
     Shown("partition", "Partition", "partition"),
-    Shown("change", "Change", "word"),
+    Shown("change", "Change"),
     Shown("from_committed_offset", "Before", "number"),
     Shown("to_committed_offset", "After", "number"),
     Shown("difference", "Difference", "number"),
-    Shown("cause", "Cause", "word"),
+    Shown("cause", "Cause"),
     Shown("reason", "Why"),
 )
 _OWNERS: Final = (
@@ -230,7 +233,7 @@ def incident_page(
         others=grid_of(
             "others-table",
             "Other groups that something happened to in the same time",
-            incident.others,
+            _others_in_words(incident.others),
             _OTHERS,
             top=_MOST_ROWS,
             source="incident.json",
@@ -258,10 +261,10 @@ def _clauses(incident: Incident) -> tuple[Clause, ...]:
     for group in incident.groups:
         together: dict[str, list[Mapping[str, Any]]] = {}
         for row in _of(incident.verdicts, group).to_pylist():
-            together.setdefault(row["verdict"].replace("_", " "), []).append(row)
-        for what, rows in together.items():
-            tone = "critical" if what.startswith(_SEVERE) else "warning"
-            text = name_cut(_clause(group, what, rows), LONGEST_SENTENCE)
+            together.setdefault(row["verdict"], []).append(row)
+        for code, rows in together.items():
+            tone = "critical" if _is_severe(code) else "warning"
+            text = name_cut(_clause(group, words_of(code), rows), LONGEST_SENTENCE)
             found.append(Clause(text, f"#{group_anchor(group)}", tone))
     found.sort(key=lambda each: each.severity != "critical")
     more = len(found) - _MOST_CLAUSES
@@ -280,6 +283,16 @@ def _clause(group: str, what: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{group}: {what}{where}{cost}"
 
 
+def _is_severe(code: str) -> bool:
+    return timeline_verdicts()[code].severity == CRITICAL
+
+
+def _others_in_words(others: pa.Table) -> pa.Table:
+    words = [", ".join(map(words_of, each.split(", "))) for each in others["verdicts"].to_pylist()]
+    place = others.column_names.index("verdicts")
+    return others.set_column(place, "verdicts", pa.array(words, pa.string()))
+
+
 def _story(incident: Incident, read: WorkspaceTables, group: str, *, has_charts: bool) -> Story:
     anchor = group_anchor(group)
     verdicts, changes = _of(incident.verdicts, group), _of(incident.changes, group)
@@ -289,18 +302,23 @@ def _story(incident: Incident, read: WorkspaceTables, group: str, *, has_charts:
         "Offsets that differ": f"{changes.num_rows:,}",
         "Events": f"{events.num_rows:,}",
     }
-    words = verdicts["verdict"].to_pylist()
-    severe = any(each.startswith(_SEVERE) for each in words)
+    codes = verdicts["verdict"].to_pylist()
+    severe = any(_is_severe(each) for each in codes)
     grids = (
-        ("verdicts", "What happened to its offsets, the worst first", verdicts, _VERDICTS),
-        ("changes", "Committed offsets before and after", changes, _CHANGES),
+        (
+            "verdicts",
+            "What happened to its offsets, the worst first",
+            in_words(verdicts),
+            _VERDICTS,
+        ),
+        ("changes", "Committed offsets before and after", with_words(changes), _CHANGES),
         ("owners", "Who owned which partitions", owners, _OWNERS),
         ("events", "Events, in order", _in_time(events), _EVENTS),
     )
     return Story(
         anchor=anchor,
         group=name_cell(group),
-        severity="critical" if severe else "warning" if words else "info",
+        severity="critical" if severe else "warning" if codes else "info",
         facts=tuple(Fact(name, Cell(value)) for name, value in facts.items()),
         findings=(),
         figures=tuple(charts_of(read, group, anchor, incident.end)) if has_charts else (),
@@ -362,14 +380,14 @@ def _raw(incident: Incident) -> Iterator[Section]:
 
 
 def _beside(incident: Incident) -> Iterator[Section]:
-    yield Section(incident.changes, _CHANGE_HEADS, name="changes", title="Offsets before and after")
+    changes = with_words(incident.changes)
+    yield Section(changes, _CHANGE_HEADS, name="changes", title="Offsets before and after")
     yield Section(incident.owners, _OWNER_HEADS, name="owners", title="Who owned what")
     events = event_rows(incident.events)
     yield Section(events, EVENT_HEADS, name="events", title="Events in order", spare=["record"])
     yield _timed(incident.cluster, "at", _CLUSTER_HEADS, "cluster", "What brokers did meanwhile")
-    yield _timed(
-        incident.others, "first_at", _OTHER_HEADS, "others", "Others that suffered at once"
-    )
+    others = _others_in_words(incident.others)
+    yield _timed(others, "first_at", _OTHER_HEADS, "others", "Others that suffered at once")
 
 
 def _timed(rows: pa.Table, time: str, heads: dict[str, str], name: str, title: str) -> Section:

@@ -18,7 +18,7 @@ from reports.layout.section import ROWS, LongSection, Section
 from reports.layout.text import MARK, text_of
 
 __all__ = ["Section", "render"]
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 NO_PROBLEM = "No row is marked as a problem."
 _AT_ONCE: Final = 10_000
 """So many rows are text at the same time: the text of an answer takes several times its rows."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from schemas.closed_lists import closed_list
 from schemas.errors import SchemaError
 from schemas.model import (
     Column,
@@ -100,13 +101,16 @@ def parse_table(document: object, *, name: str, file: str) -> Table:
 
 def _column(document: object) -> Column:
     column = _object(
-        document, required={"name": str, "type": str, "about": str}, optional={"nullable": bool}
+        document,
+        required={"name": str, "type": str, "about": str},
+        optional={"nullable": bool, "values": object},
     )
     return Column(
         name=column["name"],
         type=column["type"],
         nullable=column.get("nullable", True),
         about=column["about"],
+        closed=closed_list(column["values"]) if "values" in column else None,
     )
 
 

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
+from schemas.closed_lists import ClosedList
 from schemas.errors import SchemaError
 from schemas.names import SNAKE_CASE, refuse_duplicates
 
 TABLE_KINDS = frozenset({"decoded", "data_log", "state", "history", "evaluation", "control"})
+TEXT_TYPES = frozenset({"string", "array<string>"})
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; `type` is Spark DDL ("array<struct<path:string,tag:int>>")."""
+    """A column of a table.
+
+    Attributes:
+        name: Its name.
+        type: Spark DDL ("array<struct<path:string,tag:int>>").
+        nullable: Whether it may be null.
+        about: What it holds.
+        closed: The words of which it holds one, or a list of some; None where any text may be.
+    """
 
     name: str
     type: str
     nullable: bool
     about: str
+    closed: ClosedList | None = None
 
     def __post_init__(self) -> None:
         """Refuse a column without a proper name, type or meaning.
 
         Raises:
-            SchemaError: One of the three is missing or malformed.
+            SchemaError: One of the three is missing or malformed, or values are of no text.
         """
         if not SNAKE_CASE.fullmatch(self.name):
             raise SchemaError("a column's name is written in snake_case", field=self.name)
         if not self.type.strip() or not self.about.strip():
             raise SchemaError("has no type or says nothing about itself", field=self.name)
+        if self.closed is not None and self.type not in TEXT_TYPES:
+            raise SchemaError("has values, and is no text", field=self.name)
 
 
 @dataclass(frozen=True)
@@ -70,6 +84,19 @@ class Table:
             if column.name == name:
                 return column
         raise KeyError(name)
+
+    @cached_property
+    def closed_columns(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The columns that hold words of a closed list, with these words.
+
+        Raises:
+            SchemaError: A list is in no file.
+        """
+        return tuple(
+            (each.name, frozenset(each.closed.values))
+            for each in self.columns
+            if each.closed is not None
+        )
 
     def ddl(self, *, not_null: bool = True) -> str:
         """Return the columns as Spark DDL, with NOT NULL where a null would break the contract.

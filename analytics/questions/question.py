@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
-from analytics.contracts import check_columns
+import pyarrow as pa
+
+from analytics.contracts import check_columns, check_values
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -75,7 +77,8 @@ class Question(Generic[P, S]):
         Raises:
             GroupscopeError: A side file is not what it has to be, a table cannot be read, or the
                 dump does not hold the answer.
-            SchemaError: A table does not have the columns of its contract.
+            SchemaError: A table does not have the columns of its contract, or a value is none of
+                its column's.
         """
         if self.of_all_groups:
             state = replace(state, tables=StoredTables(state.tables.workspace))
@@ -83,5 +86,10 @@ class Question(Generic[P, S]):
         for name in answer.tables:
             if name not in self.tables:
                 raise KeyError(f"{self.name} answers with {name}, which it does not declare")
-            check_columns(name, answer.rows(name).column_names)
+            rows = answer.rows(name)
+            check_columns(name, rows.column_names)
+            # What is in files was held against its contract where these were written.
+            for part in rows.parts:
+                if isinstance(part, pa.Table):
+                    check_values(name, part)
         return answer

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
+from schemas.diff_causes import diff_causes
 
-CANNOT_TELL = "cannot tell"
+CANNOT_TELL = "cannot_tell"
 NO_DIFFERENCE = "no difference"
 _BOTH = ("from", "to")
 _ELECTION = {"cause": "CAUSE", "copy": "ONLY-ON", "elected_at": "ELECTED-AT"}
@@ -141,7 +142,7 @@ MEMBERS = Kind(
 KINDS = (OFFSETS, GROUPS, SHARE_PARTITIONS, MEMBERS)
 TABLES = tuple(kind.table for kind in KINDS)
 """What `--table` calls them."""
-_LOSSES = ("went back", "vanished")
+_LOSSES = ("went_back", "vanished")
 """Changes that come first: something is gone that was there."""
 
 
@@ -177,7 +178,19 @@ def _counts(rows: pa.Table) -> dict[str, int]:
 
 def in_words(changes: Mapping[str, int]) -> str:
     """Return how many rows say which change: "9 went back, 1 vanished"."""
-    return ", ".join(f"{count(number, change, change)}" for change, number in changes.items())
+    words = {change: change.replace("_", " ") for change in changes}
+    return ", ".join(count(number, words[each], words[each]) for each, number in changes.items())
+
+
+def with_words(rows: pa.Table) -> pa.Table:
+    """Return rows of a table of changes with words for people in `change` and `cause`."""
+    words = pc.replace_substring(rows["change"], "_", " ")
+    rows = rows.set_column(rows.column_names.index("change"), "change", words)
+    if "cause" not in rows.column_names:
+        return rows
+    causes = [each and diff_causes()[each] for each in rows["cause"].to_pylist()]
+    place = rows.column_names.index("cause")
+    return rows.set_column(place, "cause", pa.array(causes, pa.string()))
 
 
 def _section(kind: Kind, rows: pa.Table) -> Section:
@@ -212,8 +225,8 @@ def _with_times_as_text(rows: pa.Table) -> pa.Table:
 
 
 def _for_people(section: Section) -> Section:
-    """Say a note beside the reason, and leave out columns in which no row has anything."""
-    rows = section.rows
+    """Say all in words, a note beside the reason; leave out columns without any value."""
+    rows = with_words(section.rows)
     if _BOUND in rows.column_names:
         bound = pc.binary_join_element_wise("<=", rows["elected_at"], " ")
         text = pc.if_else(pc.is_valid(rows[_BOUND]), bound, rows["elected_at"])

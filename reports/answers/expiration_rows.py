@@ -206,7 +206,9 @@ def offset_section(
     )
     heads = dict(OFFSET_HEADS)
     if for_people:
-        rows = rows.sort(RANK, maintain_order=True)
+        untold = pl.when(pl.col("status") == "cannot_tell").then(pl.lit("cannot tell: "))
+        note = pl.concat_str(untold.fill_null(""), "note")
+        rows = rows.with_columns(note.alias("note")).sort(RANK, maintain_order=True)
         if not has_notes:
             del heads["note"]
     names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))

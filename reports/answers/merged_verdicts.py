@@ -15,15 +15,15 @@ from reports.layout.section import Rows
 _COLUMNS = (
     *(("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
     ("verdict", pa.string()),
-    *((name, pa.timestamp("us", "UTC")) for name in ("at", "not_before")),
+    *((name, pa.timestamp("us", "UTC")) for name in ("since", "at", "not_before")),
     *((name, pa.int64()) for name in ("was", "became", "cost")),
-    *((name, pa.string()) for name in ("confidence", "record", "reason")),
+    *((name, pa.string()) for name in ("confidence", "rung", "record", "reason")),
 )
 RAW: Final = pa.schema(_COLUMNS)
 """What is read of the table `offset_verdicts`."""
-NO_LOSS: Final = "no loss found"
 _PARTITIONS: Final = "partitions"
-_ALIKE: Final = ("group_id", "verdict", "at", "reason")
+_TIMES: Final = ("not_before", "since")
+_ALIKE: Final = ("group_id", "verdict", "since", "at", "reason")
 
 
 def merged_rows(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -33,20 +33,20 @@ def merged_rows(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     its partitions.
 
     Args:
-        rows: Verdicts with the columns of `RAW`; all of a group that have the same word.
+        rows: Verdicts with the columns of `RAW`; all of a group that have the same one.
         columns: Those that are shown, `partitions` among them.
 
     Returns:
-        The columns that are shown, and `not_before`.
+        The columns that are shown, `not_before` and `since`.
     """
-    equal = [*(name for name in columns if name != _PARTITIONS), "not_before"]
+    equal = [*(name for name in columns if name != _PARTITIONS), *_TIMES]
     found = _with_common_times(_said_once(rows)).group_by(equal, maintain_order=True)
     together = found.agg("partition").with_row_index("place")
     return together.join(
         _ranges(together.select("place", "partition")), "place", "left", maintain_order="left"
     ).select(
         *(pl.col(name) if name != _PARTITIONS else pl.col(name).fill_null("") for name in columns),
-        "not_before",
+        *_TIMES,
     )
 
 
@@ -59,16 +59,9 @@ def _said_once(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_common_times(rows: pl.DataFrame) -> pl.DataFrame:
-    is_since = pl.col("verdict").str.starts_with(NO_LOSS) & pl.col("at").is_not_null()
-    topic = ["group_id", "topic"]
-    last = rows.filter(is_since).sort("at", descending=True, maintain_order=True)
-    last = last.unique(topic, keep="first", maintain_order=True)
-    last = last.select(*topic, pl.col("verdict").alias("latest"))
-    marked = rows.join(last, topic, "left", nulls_equal=True, maintain_order="left")
-    return marked.with_columns(
-        pl.when(is_since).then("latest").otherwise("verdict").alias("verdict"),
-        pl.when(~is_since).then("at").alias("at"),
-    ).drop("latest")
+    # Null where something happened: the latest time of a topic is of those where nothing did.
+    latest = pl.col("since").max().over("group_id", "topic")
+    return rows.with_columns(pl.when(pl.col("since").is_not_null()).then(latest).alias("since"))
 
 
 def _ranges(lists: pl.DataFrame) -> pl.DataFrame:
@@ -89,7 +82,7 @@ class MergedVerdicts:
     """The rows of `merged_rows` of a table of any size.
 
     Attributes:
-        rows: The table `offset_verdicts`, the worst first: a group's are together by their word.
+        rows: The table `offset_verdicts`, the worst first: a group's are together by verdict.
         columns: Those that are shown, `partitions` among them.
     """
 
@@ -130,10 +123,9 @@ class MergedVerdicts:
 
 
 def _end_of_groups(rows: pl.DataFrame) -> int:
-    """Return up to where rows are of groups all of whose rows of a word are there."""
-    verdict = pl.col("verdict")
-    word = pl.when(verdict.str.starts_with(NO_LOSS)).then(pl.lit(NO_LOSS)).otherwise(verdict)
-    is_other = pl.any_horizontal(each != each.last() for each in (pl.col("group_id"), word))
+    """Return up to where rows are of groups all of whose rows of a verdict are there."""
+    columns = (pl.col("group_id"), pl.col("verdict"))
+    is_other = pl.any_horizontal(each != each.last() for each in columns)
     others = rows.select(is_other.arg_true().max()).item()
     return 0 if others is None else int(others) + 1
 

@@ -15,18 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.merged_verdicts import (
-    NO_LOSS,
     RAW,
     MergedVerdicts,
     merged_rows,
     raw_rows,
     shown_rows,
 )
+from reports.answers.verdict_words import in_words
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, Section, raw_section
 from reports.layout.sentences import nothing, paragraphs
 from reports.printed_times import instants, times
 from reports.row_formats import Text, render, rendered
+from schemas.timeline_rules import harmless_verdicts
 
 _NOTHING = "Nothing happened in that time."
 
@@ -45,7 +46,6 @@ VERDICT_HEADS = {
     "reason": "REASON",
 }
 """The columns of verdicts; COST is records read again, or skipped where it is negative."""
-_HARMLESS = (NO_LOSS, "never committed", "pending")
 _Row = Mapping[str, Any]
 
 EVENT_HEADS = {
@@ -114,12 +114,11 @@ def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
 
 def _verdicts_of(heads: Mapping[str, str], rows: pa.Table) -> Section:
     """Return the section of rows of `MergedVerdicts`."""
-    is_harmless = pc.starts_with(rows["verdict"], _HARMLESS[0])
-    for each in _HARMLESS[1:]:
-        is_harmless = pc.or_(is_harmless, pc.starts_with(rows["verdict"], each))
+    is_harmless = pc.is_in(rows["verdict"], pa.array(sorted(harmless_verdicts()), pa.string()))
+    worded = in_words(rows)
     place = rows.column_names.index("at")
     return Section(
-        rows.set_column(place, "at", instants(rows["at"], rows["not_before"])).append_column(
+        worded.set_column(place, "at", instants(rows["at"], rows["not_before"])).append_column(
             "went_wrong", pc.invert(is_harmless)
         ),
         heads,

@@ -106,7 +106,7 @@ def test_no_commit_that_may_not_count_is_a_rewind(groupscope: Groupscope, worksp
     )
     assert result.returncode == 3
     verdicts = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert {each["verdict"] for each in verdicts} == {"cannot tell"}
+    assert {each["verdict"] for each in verdicts} == {"cannot_tell"}
     assert "high" not in {each["confidence"] for each in verdicts}
 
 

@@ -53,7 +53,7 @@ def test_offsets_before_are_what_the_coordinator_had_and_after_what_was_left(
     }
     found = changes["billing-eos", "invoices", 0]
     assert (found["from_committed_offset"], found["to_committed_offset"]) == (46, 10)
-    assert found["cause"] == "lost by an election"
+    assert found["cause"] == "lost_by_election"
 
 
 def test_what_brokers_did_meanwhile_is_told(incident: Incident) -> None:

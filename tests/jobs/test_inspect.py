@@ -50,7 +50,7 @@ def test_json_is_one_object_that_answers_the_manifests_questions(
     groupscope: Groupscope, failover_dump: Path
 ) -> None:
     found = as_json(groupscope, failover_dump)
-    assert found["schema_version"] == 2
+    assert found["schema_version"] == 3
     time = "2026-11-21T09:23:34.172Z"
     assert found["as_of"] == {"time": time, "is_end": True, "offsets": {}}
     assert found["input"] == [str(failover_dump)]
@@ -186,7 +186,7 @@ def test_a_copy_may_be_preferred_and_must_be_there(
 
 def test_options_are_read_from_the_environment(installed: Groupscope, failover_dump: Path) -> None:
     ran = installed("inspect", failover_dump, env={"GROUPSCOPE_FORMAT": "json"})
-    assert json.loads(ran.stdout)["schema_version"] == 2
+    assert json.loads(ran.stdout)["schema_version"] == 3
 
 
 def test_the_help_teaches_and_ends_with_examples_that_work(

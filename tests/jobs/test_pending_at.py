@@ -33,7 +33,7 @@ def of_timeline(workspace: Path, instant: str) -> Pending:
     return {
         (row["group_id"], row["topic"], row["partition"], row["record"])
         for row in rows
-        if row["verdict"] == "pending in a transaction"
+        if row["verdict"] == "pending"
     }
 
 

@@ -71,5 +71,5 @@ def test_a_timeline_is_cut_where_a_replay_is(future_clock: Path) -> None:
     told = json.loads(
         invoked("timeline", future_clock, "--group", "*", "--to", "2025-11-13T02:16:00Z").stdout
     )
-    named = {row["group_id"] for row in told["verdicts"] if row["verdict"] == "cannot tell"}
+    named = {row["group_id"] for row in told["verdicts"] if row["verdict"] == "cannot_tell"}
     assert not named

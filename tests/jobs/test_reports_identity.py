@@ -68,7 +68,7 @@ def test_the_offsets_are_those_that_the_broker_told(grown: Path, reports: Path) 
 
 def test_each_offset_is_told_as_lost_since_the_restart(grown: Path) -> None:
     rows = answered("timeline", grown, "--group", "billing")["verdicts"]
-    lost = [row for row in rows if row["verdict"] == "lost by a new partition count"]
+    lost = [row for row in rows if row["verdict"] == "lost_by_partition_count"]
     assert [(row["partition"], row["was"], row["became"], row["at"]) for row in lost] == [
         (number, 140 + number, None, RESTARTED) for number in range(3)
     ]
@@ -147,7 +147,7 @@ def test_where_no_number_explains_all_places_groups_in_several_are_not_told(
     described = answered("describe", unexplained, "--group", "billing", code=3)
     assert [row["committed_offset"] for row in described["rows"]] == [None]
     verdicts = answered("timeline", unexplained, "--group", "billing", code=3)["verdicts"]
-    assert {row["verdict"] for row in verdicts} == {"cannot tell"}
+    assert {row["verdict"] for row in verdicts} == {"cannot_tell"}
     assert all("explains where its records lie" in row["reason"] for row in verdicts)
 
 
@@ -182,7 +182,7 @@ def recreated(
 def test_a_topic_that_was_made_again_took_its_offsets_and_no_election_did(recreated: Path) -> None:
     rows = answered("timeline", recreated, "--group", "billing")["verdicts"]
     (lost,) = [row for row in rows if row["verdict"].startswith("lost")]
-    assert lost["verdict"] == "lost with a deleted offsets topic"
+    assert lost["verdict"] == "lost_with_offsets_topic"
     assert (lost["was"], lost["became"]) == (129, 3)
     assert "deleted and made again" in lost["reason"]
 

@@ -35,7 +35,7 @@ def test_two_writers_are_told_and_nobody_is_blamed(workspace: Path) -> None:
     steps = [
         each
         for each in told("timeline", workspace)["verdicts"]
-        if each["verdict"] == "rewound by a member"
+        if each["verdict"] == "rewound_by_member"
     ]
     assert len(steps) == 12
     assert {each["became"] for each in steps} == {100}
@@ -51,5 +51,5 @@ def test_what_had_been_read_is_not_lost(workspace: Path) -> None:
 
 def test_the_timeline_says_that_nothing_unread_was_deleted(workspace: Path) -> None:
     answer = told("timeline", workspace, "--end-offsets", CASE / "ends.csv")
-    (below,) = [each for each in answer["verdicts"] if each["verdict"] == "below the log start"]
+    (below,) = [each for each in answer["verdicts"] if each["verdict"] == "below_log_start"]
     assert "160 had been committed before, so nothing unread was deleted" in below["reason"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CASES = Path(__file__).parents[1] / "cases" / "reports"
 NEGATIVE = CASES / "negative-commit"
-BELOW_ZERO = "an offset below 0 was committed"
+BELOW_ZERO = "offset_below_zero"
 
 
 @pytest.fixture(scope="module")

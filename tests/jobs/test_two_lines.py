@@ -105,7 +105,7 @@ def test_the_two_lines_differ_in_every_offset_and_group_that_the_election_lost(
     rows = answer["rows"]
     old, new = offsets(before), offsets(after)
     both = old.keys() & new.keys()
-    assert changed(rows, "offset", "went back") == {key for key in both if new[key] < old[key]}
+    assert changed(rows, "offset", "went_back") == {key for key in both if new[key] < old[key]}
     assert changed(rows, "offset", "moved") == {key for key in both if new[key] > old[key]}
     assert changed(rows, "offset", "vanished") == old.keys() - new.keys()
     # Where the survivors only went on, the dead disk has no line of its own.
@@ -116,7 +116,7 @@ def test_the_two_lines_differ_in_every_offset_and_group_that_the_election_lost(
     assert changed(rows, "group", "appeared") == {
         name for name in groups(after) - groups(before) if is_on_the_dead_disk_alone(name, parted)
     }
-    assert answer["counts"]["offset"]["went back"] == 9
+    assert answer["counts"]["offset"]["went_back"] == 9
     assert answer["counts"]["offset"]["vanished"] == 10
     types = {
         row["group_id"]: (row["from_group_type"], row["to_group_type"])
@@ -125,7 +125,7 @@ def test_the_two_lines_differ_in_every_offset_and_group_that_the_election_lost(
     }
     assert types["emergency-router"] == ("consumer", "classic")
     # The records under these offsets are others, though the numbers are equal.
-    assert {key[0] for key in changed(rows, "offset", "leader epoch changed")} == {
+    assert {key[0] for key in changed(rows, "offset", "leader_epoch_changed")} == {
         "fleet-telemetry"
     }
 
@@ -141,7 +141,7 @@ def test_two_instants_differ_as_the_brokers_answers_at_both_do(
     rows = json.loads(result.stdout)["rows"]
     old, new = offsets(before), offsets(after)
     both = old.keys() & new.keys()
-    assert changed(rows, "offset", "went back") == {key for key in both if new[key] < old[key]}
+    assert changed(rows, "offset", "went_back") == {key for key in both if new[key] < old[key]}
     assert changed(rows, "offset", "moved") == {key for key in both if new[key] > old[key]}
     assert changed(rows, "offset", "vanished") == old.keys() - new.keys()
     assert changed(rows, "offset", "appeared") == new.keys() - old.keys()

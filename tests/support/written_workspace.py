@@ -37,7 +37,7 @@ STATE = (
 Row = Mapping[str, Any]
 
 EMPTY = {
-    "schema_version": 2,
+    "schema_version": 3,
     "created_from": ["dump"],
     "options": {},
     "copies": [],
@@ -82,7 +82,7 @@ def write_workspace(
         rows = pa.Table.from_pylist(list(tables.get(name, ())), schema)
         pq.write_table(rows, path / "part-00000.parquet")
     said = {
-        "schema_version": 2,
+        "schema_version": 3,
         "groupscope_version": "0.1.0",
         "created_from": ["dump"],
         "options": {},

@@ -96,7 +96,7 @@ def test_a_uri_of_no_known_scheme_is_refused() -> None:
         Workspace("nothing://here/out")
 
 
-@pytest.mark.parametrize("version", [0, 1, None, "2"])
+@pytest.mark.parametrize("version", [0, 1, 2, None, "3"])
 def test_a_workspace_of_another_schema_version_is_refused(tmp_path: Path, version: object) -> None:
     Workspace(str(tmp_path)).prepare().publish(
         [], [], {"schema_version": version, "groupscope_version": "9.9"}

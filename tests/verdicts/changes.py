@@ -15,7 +15,9 @@ Offsets = Mapping[Key, Values]
 
 UNSURE = ("incomplete", "present_unknown", "data_uncertain")
 """Reasons of a refusal that say that the dump cannot tell."""
-TAKEN = {"went back", "vanished"}
+TAKEN = {"went_back", "vanished"}
+UNTOLD, BY_ELECTION = "cannot_tell", "lost_by_election"
+"""What `change`, and `cause`, say of what cannot be told, and of what an election took."""
 
 
 def hold_diff(
@@ -54,12 +56,12 @@ def _change(row: Row, before: Values, after: Values, lost: Happening | None) -> 
     change, said = row["change"], (row["from_committed_offset"], row["to_committed_offset"])
     for side, possible, value in zip(("from", "to"), (before, after), said, strict=True):
         # Of what cannot be told a side that is known may be shown.
-        if value not in possible and not (change == CANNOT_TELL and value is None):
+        if value not in possible and not (change == UNTOLD and value is None):
             return WRONG, f"{change}, {side} {value}, was {_shown(possible)}"
-    if change == CANNOT_TELL:
+    if change == UNTOLD:
         return CANNOT_TELL, change
     cause = row["cause"]
-    if cause == LOST and lost is None:
+    if cause == BY_ELECTION and lost is None:
         return WRONG, f"{change} by an election, which took nothing"
     if lost is not None and change in TAKEN and said[0] in lost.was and cause is None:
         return WRONG, f"{change} {said}, and not that an election took it at {iso(lost.at[1])}"

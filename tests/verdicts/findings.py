@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from analytics.questions.timeline.words import NO_LOSS_SINCE
+from analytics.questions.timeline.words import NO_LOSS
 from tests.verdicts.happened import (
     BY_TRANSACTION,
     EXPIRED,
@@ -62,9 +62,9 @@ def hold_findings(truth: Truth, found: Iterable[Row], verdicts: Iterable[Row] = 
     """
     found, verdicts = list(found), list(verdicts)
     known_since = {
-        (row["group_id"], row["topic"], row["partition"]): round(row["at"].timestamp() * 1000)
+        (row["group_id"], row["topic"], row["partition"]): round(row["since"].timestamp() * 1000)
         for row in verdicts
-        if row["verdict"].startswith(NO_LOSS_SINCE)
+        if row["verdict"] == NO_LOSS
     }
     held = Held()
     happened: dict[str, set[str]] = {}

@@ -29,16 +29,19 @@ RIGHT, CANNOT_TELL, WRONG = "right", "cannot tell", "wrong"
 
 WORDS = {
     EXPIRED: {"expired"},
-    GROUP_DELETED: {"group deleted"},
-    OFFSET_DELETED: {"offset deleted"},
-    TOPIC_DELETED: {"topic deleted", "topic re-created under another id"},
-    REWOUND: {"rewound by a member"},
-    WHILE_EMPTY: {"committed while the group was Empty"},
+    GROUP_DELETED: {"group_deleted"},
+    OFFSET_DELETED: {"offset_deleted"},
+    TOPIC_DELETED: {"topic_deleted", "topic_recreated"},
+    REWOUND: {"rewound_by_member"},
+    WHILE_EMPTY: {"committed_while_empty"},
     # A transaction's commit names no member: both words are right.
-    BY_TRANSACTION: {"rewound by a member", "committed while the group was Empty"},
-    LOST: {"lost by an election"},
+    BY_TRANSACTION: {"rewound_by_member", "committed_while_empty"},
+    LOST: {"lost_by_election"},
 }
 """Which verdicts are right for what happened."""
+
+UNTOLD, NO_LOSS = "cannot_tell", "no_loss_found"
+"""Verdicts on what is not known to have happened."""
 
 LOSSES = frozenset[str]().union(*WORDS.values())
 SECOND_MS = 1000
@@ -157,7 +160,7 @@ def _about(by_key: Mapping[Any, list[Row]], key: Key) -> list[Row]:
 def _hold_row(truth: Truth, row: Row, held: Held) -> None:
     verdict, key = row["verdict"], (row["group_id"], row["topic"], row["partition"])
     about = [each for each in truth.happenings if each.key == key or row["topic"] is None]
-    if verdict == CANNOT_TELL:
+    if verdict == UNTOLD:
         held.add(CANNOT_TELL, key[0])
     elif verdict in LOSSES:
         is_lost_group = row["topic"] is None and key[0] in truth.groups_lost
@@ -165,7 +168,7 @@ def _hold_row(truth: Truth, row: Row, held: Held) -> None:
             held.add(RIGHT, key[0])
         elif not _is_unknown(truth, row):
             held.add(WRONG, key[0], f"did not happen: {_said(row)}")
-    elif verdict.startswith("no loss found"):
+    elif verdict == NO_LOSS:
         since = _instant(row)
         after = [
             each
@@ -183,9 +186,9 @@ def _hold_row(truth: Truth, row: Row, held: Held) -> None:
 def _standing(truth: Truth, row: Row, key: Key) -> tuple[str, str]:
     """Judge words for how an offset stands."""
     wrong = {
-        "never committed": key in truth.ever or key in truth.end,
-        "pending in a transaction": key[0] in truth.witnessed and key not in truth.staged,
-        "below the log start": key not in truth.deleted_records,
+        "never_committed": key in truth.ever or key in truth.end,
+        "pending": key[0] in truth.witnessed and key not in truth.staged,
+        "below_log_start": key not in truth.deleted_records,
     }
     if row["verdict"] not in wrong:
         return WRONG, f"no word for a verdict: {_said(row)}"
@@ -199,11 +202,11 @@ def _is_unknown(truth: Truth, row: Row) -> bool:
     """
     if row["group_id"] in truth.witnessed:
         return False
-    if row["verdict"] == GROUP_DELETED:
+    if row["verdict"] == "group_deleted":
         at = moment(row["at"]) or 0
         spans = truth.groups_deleted.get(row["group_id"], ())
         return any(low - SECOND_MS <= at <= high + SECOND_MS for low, high in spans)
-    return row["verdict"] in {"rewound by a member", "committed while the group was Empty"}
+    return row["verdict"] in {"rewound_by_member", "committed_while_empty"}
 
 
 def _tells(row: Row, happening: Happening) -> bool:
@@ -243,9 +246,9 @@ def _costs(row: Row, happening: Happening) -> bool:
 def _is_admitted(rows: Iterable[Row], happening: Happening) -> bool:
     """Return whether it is said that this cannot be told, or lies before what is known."""
     for row in rows:
-        if row["verdict"] == CANNOT_TELL:
+        if row["verdict"] == UNTOLD:
             return True
-        is_first = row["verdict"].startswith("no loss found") or (
+        is_first = row["verdict"] == NO_LOSS or (
             (row.get("reason") or "").endswith("was compacted")
         )
         if is_first and _instant(row) >= happening.at[0]:
@@ -267,8 +270,7 @@ def _is_compacted(told: Told, happening: Happening) -> bool:
 
 def _instant(row: Row) -> int:
     """Return from when on nothing is said to be lost; from the beginning where that is not said."""
-    _, _, since = row["verdict"].partition("since ")
-    return moment(since or row["at"]) or 0
+    return moment(row.get("since") or row["at"]) or 0
 
 
 def moment(text: str | None) -> int | None:
@@ -285,7 +287,17 @@ def _shown(happening: Happening) -> str:
 
 
 def _said(row: Row) -> str:
-    names = ("group_id", "topic", "partition", "verdict", "at", "was", "became", "confidence")
+    names = (
+        "group_id",
+        "topic",
+        "partition",
+        "verdict",
+        "since",
+        "at",
+        "was",
+        "became",
+        "confidence",
+    )
     return " ".join(f"{name}={row.get(name)}" for name in names)
 
 

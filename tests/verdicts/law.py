@@ -29,7 +29,7 @@ from tests.verdicts.held import CANNOT_TELL, RIGHT, WRONG, Held
 
 KINDS = frozenset({"state", "history", "evaluation"})
 _DECLARED = Path(__file__).parent / "law.json"
-_UNTOLD = frozenset({"cannot_tell", "cannot tell", "unknown", "not_known"})
+_UNTOLD = frozenset({"cannot_tell", "unknown", "not_known"})
 """Words with which a row says that it does not know."""
 
 
@@ -216,18 +216,19 @@ def _is_weaker(
 ) -> bool:
     """Return whether a row is a bound, and nothing that the whole dump has is beyond it."""
     bound = declared()["bounds"].get(contract.name)
-    if bound is None or not str(row[bound["column"]]).startswith(bound["begins"]):
+    if bound is None or row[bound["since"]] is None:
         return False
     same = pl.all_horizontal(pl.col(name).eq_missing(row[name]) for name in bound["of"])
     others = before.filter(same)
     if others.is_empty():
         return False
-    same_bounds = others.filter(pl.col(bound["column"]).str.starts_with(bound["begins"]))
+    same_bounds = others[bound["since"]].drop_nulls().to_list()
     if "timestamp" in leave_out:
-        return not same_bounds.is_empty()
-    if (same_bounds[bound["at"]] <= row[bound["at"]]).any():
+        return bool(same_bounds)
+    if any(each <= row[bound["since"]] for each in same_bounds):
         return True
-    return not (others[bound["at"]] > row[bound["at"]]).any()
+    times = [*same_bounds, *others[bound["at"]].drop_nulls()]
+    return not any(each > row[bound["since"]] for each in times)
 
 
 def _pairs(

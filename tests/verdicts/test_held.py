@@ -45,16 +45,16 @@ LOSS = Happening(KEY, LOST, (SECOND, SECOND), frozenset({180}), frozenset({0}))
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (_row("lost by an election", at=AT, was=180, became=0), {RIGHT: 2}),
-        (_row("lost by an election", at=AT, was=180, became=0, cost=180), {RIGHT: 2}),
-        (_row("lost by an election", at=AT, was=180, became=0, cost=175), {WRONG: 2}),
-        (_row("lost by an election", at=AT, was=180, became=5), {WRONG: 2}),
-        (_row("lost by an election", at=AT, was=175, became=0), {WRONG: 2}),
-        (_row("lost by an election", at=LATER, was=180, became=0), {WRONG: 2}),
+        (_row("lost_by_election", at=AT, was=180, became=0), {RIGHT: 2}),
+        (_row("lost_by_election", at=AT, was=180, became=0, cost=180), {RIGHT: 2}),
+        (_row("lost_by_election", at=AT, was=180, became=0, cost=175), {WRONG: 2}),
+        (_row("lost_by_election", at=AT, was=180, became=5), {WRONG: 2}),
+        (_row("lost_by_election", at=AT, was=175, became=0), {WRONG: 2}),
+        (_row("lost_by_election", at=LATER, was=180, became=0), {WRONG: 2}),
         (_row("expired", at=AT, was=180), {WRONG: 2}),
-        (_row("no loss found"), {WRONG: 2}),
-        (_row(f"no loss found since {LATER}"), {CANNOT_TELL: 1, RIGHT: 1}),
-        (_row("cannot tell"), {CANNOT_TELL: 2}),
+        (_row("no_loss_found"), {WRONG: 2}),
+        (_row("no_loss_found", since=LATER), {CANNOT_TELL: 1, RIGHT: 1}),
+        (_row("cannot_tell"), {CANNOT_TELL: 2}),
         (_row("never went back"), {WRONG: 2}),
     ],
     ids=lambda value: value["verdict"][:14] if "verdict" in value else "",
@@ -72,7 +72,7 @@ def test_silence_is_wrong_unless_the_command_says_that_it_cannot_tell() -> None:
     assert hold_timeline(_truth(LOSS), Told([])).count(WRONG) == 1
     assert hold_timeline(_truth(LOSS), Told([], is_untold=True)).count(CANNOT_TELL) == 1
     # Of a group of which other things are said, it has to be named.
-    beside = [_row("no loss found", partition=1)]
+    beside = [_row("no_loss_found", partition=1)]
     assert hold_timeline(_truth(LOSS), Told(beside, is_untold=True)).count(WRONG) == 1
     said = "cannot tell: orders-app"
     assert hold_timeline(_truth(LOSS), Told(beside, True, said)).count(WRONG) == 0
@@ -121,15 +121,15 @@ END: dict[tuple[str, str, int], Any] = {KEY: frozenset({0, 5}), OTHER: frozenset
 @pytest.mark.parametrize(
     ("said", "word"),
     [
-        (("went back", 180, 5, "lost by an election"), RIGHT),
-        (("went back", 180, 0, "lost by an election"), RIGHT),
-        (("went back", 180, 5, None), WRONG),
-        (("went back", 180, 6, "lost by an election"), WRONG),
-        (("went back", 175, 5, "lost by an election"), WRONG),
-        (("vanished", 180, None, "lost by an election"), WRONG),
-        (("cannot tell", 180, None, None), CANNOT_TELL),
-        (("cannot tell", None, 5, None), CANNOT_TELL),
-        (("cannot tell", None, 6, None), WRONG),
+        (("went_back", 180, 5, "lost_by_election"), RIGHT),
+        (("went_back", 180, 0, "lost_by_election"), RIGHT),
+        (("went_back", 180, 5, None), WRONG),
+        (("went_back", 180, 6, "lost_by_election"), WRONG),
+        (("went_back", 175, 5, "lost_by_election"), WRONG),
+        (("vanished", 180, None, "lost_by_election"), WRONG),
+        (("cannot_tell", 180, None, None), CANNOT_TELL),
+        (("cannot_tell", None, 5, None), CANNOT_TELL),
+        (("cannot_tell", None, 6, None), WRONG),
     ],
 )
 def test_a_change_is_right_where_both_of_its_sides_and_its_cause_are(
@@ -147,10 +147,10 @@ def test_a_change_that_is_left_out_is_wrong_and_one_by_an_election_that_was_none
     assert hold_diff(_truth(LOSS), THEN, END, [], is_untold=False).count(WRONG) == 1
     assert hold_diff(_truth(LOSS), THEN, END, [], is_untold=True).count(CANNOT_TELL) == 1
     row = _place(
-        change="went back",
+        change="went_back",
         from_committed_offset=180,
         to_committed_offset=5,
-        cause="lost by an election",
+        cause="lost_by_election",
     )
     assert hold_diff(_truth(), THEN, END, [row], is_untold=False).count(WRONG) == 1
 

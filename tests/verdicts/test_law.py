@@ -86,9 +86,11 @@ def test_a_table_without_marks_is_covered_where_the_command_names_the_group() ->
     assert words(faults(2, 3, "cannot tell: __consumer_offsets-8 is not whole")) == (0, 0, 1)
 
 
-def _since(time: int, word: str = "no loss found since then") -> Made:
-    at = datetime(2026, 1, 1, time, tzinfo=UTC)
-    return Made(rows={"offset_verdicts": [{**GROUP, "verdict": word, "at": at}]})
+def _since(time: int, word: str = "no_loss_found") -> Made:
+    instant = datetime(2026, 1, 1, time, tzinfo=UTC)
+    since, at = (instant, None) if word == "no_loss_found" else (None, instant)
+    row = {**GROUP, "verdict": word, "since": since, "at": at}
+    return Made(rows={"offset_verdicts": [row]})
 
 
 def test_a_bound_may_be_later_and_hides_nothing_that_was_after_it() -> None:
@@ -97,8 +99,8 @@ def test_a_bound_may_be_later_and_hides_nothing_that_was_after_it() -> None:
 
     assert words(_since(3), _since(5)) == (1, 0, 0)
     assert words(_since(5), _since(3)) == (0, 0, 1)
-    assert words(_since(4, "lost by an election"), _since(5)) == (1, 0, 0)
-    assert words(_since(6, "lost by an election"), _since(5)) == (0, 0, 1)
+    assert words(_since(4, "lost_by_election"), _since(5)) == (1, 0, 0)
+    assert words(_since(6, "lost_by_election"), _since(5)) == (0, 0, 1)
     # What is beyond a bound that the whole dump has, too, is no loss, but an open transaction.
     (bound,), (pending,) = (
         each.rows["offset_verdicts"] for each in (_since(3), _since(6, "pending"))

@@ -15,8 +15,8 @@ from analytics.replay.log.lines import parsed_time
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-LOST: Final = "lost by an election"
-CAME_BACK: Final = "its deletion was lost by an election"
+LOST: Final = "lost_by_election"
+CAME_BACK: Final = "deletion_lost_by_election"
 
 LOST_LINES = pa.schema(
     [

@@ -23,7 +23,7 @@ COLUMNS = (
 )
 """Of the table `committed_offsets`, what is compared, and what says how sure that is."""
 
-EPOCH_CHANGED = "leader epoch changed"
+EPOCH_CHANGED = "leader_epoch_changed"
 """The same offset, read under another leader epoch: perhaps another record."""
 
 

@@ -1,4 +1,4 @@
-"""Rows of two states side by side, and the words for what became of each."""
+"""Rows of two states side by side, and the codes for what became of each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 APPEARED: Final = "appeared"
 VANISHED: Final = "vanished"
 MOVED: Final = "moved"
-WENT_BACK: Final = "went back"
+WENT_BACK: Final = "went_back"
 CHANGED: Final = "changed"
-CANNOT_TELL: Final = "cannot tell"
+CANNOT_TELL: Final = "cannot_tell"
 
 INCOMPLETE_GROUPS = pa.schema([("group_id", pa.string()), ("reason", pa.string())])
 """Groups of which one of the states does not tell all, and why."""
@@ -68,7 +68,7 @@ def with_change(rows: pa.Table, change: pa.ChunkedArray, incomplete: pa.Table) -
 
 
 def with_cannot_tell(rows: pa.Table, reason: pa.ChunkedArray) -> pa.Table:
-    """Let rows that have a reason say "cannot tell"."""
+    """Let rows that have a reason say `CANNOT_TELL`."""
     unsure = pc.is_valid(reason)
     rows = replaced(rows, "reason", reason)
     return replaced(rows, "change", pc.if_else(unsure, CANNOT_TELL, rows["change"]))

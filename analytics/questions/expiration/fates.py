@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from analytics.questions.expiration.offset_expiration import UNTOLD
 from schemas import table
 from schemas.expiration_rules import OFFSET_STATUSES
 
@@ -45,8 +46,12 @@ def in_fate_order(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(expiration: pl.DataFrame) -> pl.DataFrame:
-    """Return each `note`, of how many `offsets`, and the key of the first of them."""
-    noted = expiration.filter(pl.col("note").is_not_null()).select("note", *_KEY)
+    """Return each `note`, of how many `offsets`, and the key of the first of them.
+
+    `is_untold` says whether it is why nobody can tell when they expire.
+    """
+    is_untold = (pl.col("status") == UNTOLD).alias("is_untold")
+    noted = expiration.filter(pl.col("note").is_not_null()).select("note", is_untold, *_KEY)
     return _first_notes(noted.with_columns(pl.lit(1, pl.Int64).alias("offsets")))
 
 
@@ -56,7 +61,9 @@ def all_notes(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _first_notes(noted: pl.DataFrame) -> pl.DataFrame:
-    ordered = noted.sort(_KEY, maintain_order=True).group_by("note", maintain_order=True)
+    ordered = noted.sort(_KEY, maintain_order=True).group_by(
+        "note", "is_untold", maintain_order=True
+    )
     return ordered.agg(pl.col("offsets").sum(), pl.col(_KEY).first())
 
 

@@ -40,8 +40,6 @@ PROTECTED, SCHEDULED, DUE, OVERDUE, BLOCKED, UNTOLD = (
 )
 _RECORD: Final = ("coordinator_partition", "record_offset")
 _STATUS: Final = pl.Enum(OFFSET_STATUSES)
-CANNOT_TELL: Final = "cannot tell: "
-"""How the note of a row begins whose status is `UNTOLD`."""
 
 
 def offset_expiration(
@@ -82,12 +80,14 @@ def offset_expiration(
         .with_columns(
             (pl.col("is_due") & blocks).alias("is_blocked"),
             pl.when(~pl.col("is_kept")).then(next_cleanup).alias("cleanup_ms"),
-            _note(
-                streams_keep=log.replay.streams_readiness_is_recorded,
-                rebalance_keeps=log.era.rebalance_keeps,
-            ).alias("note"),
+            _why_untold(streams_keep=log.replay.streams_readiness_is_recorded).alias("why_untold"),
         )
-        .with_columns((~_is_untold()).alias("is_told"))
+        .with_columns(
+            pl.col("why_untold").is_null().alias("is_told"),
+            pl.coalesce("why_untold", _remark(rebalance_keeps=log.era.rebalance_keeps)).alias(
+                "note"
+            ),
+        )
     )
     is_told = pl.col("is_told")
     rule = pl.when("is_blocked").then(pl.lit(rule_name("pending"), RULE)).otherwise("rule")
@@ -186,15 +186,23 @@ def _status() -> pl.Expr:
     return status
 
 
-def _is_untold() -> pl.Expr:
-    return pl.col("note").str.starts_with(CANNOT_TELL).fill_null(value=False)
-
-
-def _note(*, streams_keep: bool, rebalance_keeps: bool) -> pl.Expr:
-    """Return what a row cannot show by itself; null where there is nothing to add.
+def _why_untold(*, streams_keep: bool) -> pl.Expr:
+    """Return why nobody can tell when an offset expires; null where that can be told.
 
     Args:
         streams_keep: Whether a streams group with members surely keeps offsets of its topics.
+    """
+    own = pl.when(has_expire_time()).then("expire_ms")
+    otherwise = pl.coalesce(own, pl.col("commit_ms") + pl.col("retention_ms"))
+    rests_on_heartbeat = (pl.col("condition") == STREAMS_GROUP) & pl.col("is_kept")
+    rests_on_heartbeat &= (otherwise <= pl.col("now_ms")) & (not streams_keep)
+    return pl.coalesce("missing", pl.when(rests_on_heartbeat).then(pl.lit(MAY_NOT_BE_KEPT)))
+
+
+def _remark(*, rebalance_keeps: bool) -> pl.Expr:
+    """Return what a row cannot show by itself; null where there is nothing to add.
+
+    Args:
         rebalance_keeps: Whether a group of consumers keeps all while it rebalances.
     """
     has_members = pl.col("condition") == UNSUBSCRIBED
@@ -204,17 +212,9 @@ def _note(*, streams_keep: bool, rebalance_keeps: bool) -> pl.Expr:
     may_be_swept &= pl.col("commit_ms") + pl.col("retention_ms") <= pl.col("now_ms")
     is_over = pl.col("is_due") & ~pl.col("is_kept")
     due = as_time(pl.col("expires_ms"))
-    own = pl.when(has_expire_time()).then("expire_ms")
-    otherwise = pl.coalesce(own, pl.col("commit_ms") + pl.col("retention_ms"))
-    rests_on_heartbeat = (pl.col("condition") == STREAMS_GROUP) & pl.col("is_kept")
-    rests_on_heartbeat &= (otherwise <= pl.col("now_ms")) & (not streams_keep)
     effective = pl.col("effective_at")
     return (
-        pl.when(pl.col("missing").is_not_null())
-        .then(pl.concat_str(pl.lit(CANNOT_TELL), "missing"))
-        .when(rests_on_heartbeat)
-        .then(pl.lit(CANNOT_TELL + MAY_NOT_BE_KEPT))
-        .when(is_over & may_rebalance)
+        pl.when(is_over & may_rebalance)
         .then(pl.lit("kept while the group rebalances, which no record shows"))
         .when(may_be_swept)
         .then(pl.lit("KAFKA-13636: a cleanup while the group rebalances may take it"))

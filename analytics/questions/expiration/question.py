@@ -14,7 +14,6 @@ from analytics.questions.answer import Answer
 from analytics.questions.expiration.chosen_era import ChosenEra, chosen_era
 from analytics.questions.expiration.expiry_tables import expiry_tables
 from analytics.questions.expiration.group_tables import group_tables
-from analytics.questions.expiration.offset_expiration import CANNOT_TELL
 from analytics.questions.expiration.retention_settings import (
     MINUTE_MS,
     RetentionFound,
@@ -167,14 +166,11 @@ def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> E
 def _doubts(tables: Mapping[str, PartedTable], notes: pa.Table) -> list[str]:
     """Return what cannot be told, each reason once with how often."""
     removals, what_if = (_reasons(tables[n]) for n in ("offset_removals", "retention_what_if"))
-    doubts = notes.filter(pc.starts_with(notes["note"], CANNOT_TELL))
+    doubts = notes.filter(notes["is_untold"])
     expiry = zip(doubts["note"].to_pylist(), doubts["offsets"].to_pylist(), strict=True)
     return [
         *(f"whether {_count(n, 'offset')} were removed rightly: {why}" for why, n in removals),
-        *(
-            f"whether and when {_count(n, 'offset')} will expire: {note.removeprefix(CANNOT_TELL)}"
-            for note, n in expiry
-        ),
+        *(f"whether and when {_count(n, 'offset')} will expire: {note}" for note, n in expiry),
         *(f"what {_count(n, 'group')} would have lost: {why}" for why, n in what_if),
     ]
 

@@ -10,7 +10,7 @@ import polars as pl
 from analytics.questions.expiration.expiry import MAY_NOT_BE_KEPT, as_time
 from analytics.questions.expiration.exposures import exposures
 from analytics.questions.expiration.observed_history import ObservedHistory
-from analytics.questions.expiration.offset_expiration import BLOCKED, CANNOT_TELL, UNTOLD
+from analytics.questions.expiration.offset_expiration import BLOCKED, UNTOLD
 from analytics.questions.expiration.offset_log import OffsetLog
 from analytics.questions.expiration.retention import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY
@@ -201,7 +201,7 @@ def _with_verdict(rows: pl.DataFrame, replay: ReplayRules) -> pl.DataFrame:
     untold = pl.coalesce(
         incomplete,
         "unmeasured",
-        pl.when(pl.col("untold") > 0).then(pl.col("why_untold").str.strip_prefix(CANNOT_TELL)),
+        pl.when(pl.col("untold") > 0).then("why_untold"),
         pl.when(pl.col("lost_perhaps") > 0).then(pl.lit(_UNBELIEVED)),
         pl.when(period.fill_null(0) <= 0).then(nothing),
         pl.when(may_lapse & ~is_short & ~is_exposed).then(pl.lit(MAY_NOT_BE_KEPT)),

@@ -7,15 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from analytics.questions.timeline.words import (
-    CANNOT_TELL,
-    NEVER_COMMITTED,
-    NO_LOSS_SINCE,
-    PENDING,
-    Verdict,
-)
+from analytics.questions.timeline.words import CANNOT_TELL, Verdict
+from schemas.timeline_rules import harmless_verdicts
 
-HARMLESS: Final = (NO_LOSS_SINCE, NEVER_COMMITTED, PENDING)
 SUFFERED: Final = frozenset({"offset_lost", "offsets_deleted", "deleted"})
 """Events by which a group suffers."""
 
@@ -44,11 +38,8 @@ class Window:
 
 def happened(verdicts: Iterable[Verdict], window: Window) -> list[Verdict]:
     """Return the verdicts on something that happened, or may have happened, in the time."""
-    return [
-        each
-        for each in verdicts
-        if not each["verdict"].startswith(HARMLESS) and window.touches(each)
-    ]
+    harmless = harmless_verdicts()
+    return [each for each in verdicts if each["verdict"] not in harmless and window.touches(each)]
 
 
 def suffering(verdicts: Iterable[Verdict], events: Iterable[Row], window: Window) -> list[str]:

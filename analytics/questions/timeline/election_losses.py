@@ -71,6 +71,7 @@ def election_losses(
         pl.when(pl.col("other_topic").is_null())
         .then(pl.lit(LOST))
         .otherwise(pl.lit(LOST_WITH_TOPIC)),
+        "lost_line",
         at=pl.col("elected_at"),
         not_before=pl.col("elected_after"),
         was=_WAS,

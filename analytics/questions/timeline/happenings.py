@@ -53,6 +53,7 @@ def _below_zero(history: OffsetHistory) -> pl.DataFrame:
     return _happened(
         rows,
         BELOW_ZERO,
+        "below_zero",
         confidence=HIGH,
         reason=pl.format(
             "{} is no offset to Kafka's clients and tools: a consumer goes where "
@@ -79,6 +80,7 @@ def _deletions(history: OffsetHistory) -> pl.DataFrame:
     return _happened(
         rows,
         pl.col("verdict"),
+        "deletion",
         committed_at=pl.col("shown_at"),
         cost=pl.when(is_read_again).then(was - first),
         reason=joined(*reasons),
@@ -129,6 +131,7 @@ def _steps_back(history: OffsetHistory) -> pl.DataFrame:
     return _happened(
         rows,
         verdict,
+        "step_back",
         became=pl.col("committed_offset"),
         cost=pl.when(~verdict.is_in(_OTHER_RECORDS)).then(-pl.col("advance")),
         reason=reason,
@@ -144,17 +147,23 @@ def _born_again(history: OffsetHistory) -> pl.DataFrame:
     return _happened(
         rows,
         RECREATED,
+        "topic_id",
         became=pl.col("committed_offset"),
         reason=pl.format("id {} became {}", "former_id", "topic_id"),
         confidence=HIGH,
     )
 
 
-def _happened(changes: pl.DataFrame, verdict: str | pl.Expr, **columns: Any) -> pl.DataFrame:  # noqa: ANN401
+def _happened(
+    changes: pl.DataFrame,
+    verdict: str | pl.Expr,
+    rung: str,
+    **columns: Any,  # noqa: ANN401 - values of columns
+) -> pl.DataFrame:
     given = {
         "at": pl.col("effective_timestamp"),
         "was": pl.col("previous_offset"),
         "record": record_at("effective_offset"),
         "confidence": pl.col("confidence"),
     }
-    return verdicts_on(changes, verdict, **(given | columns))
+    return verdicts_on(changes, verdict, rung, **(given | columns))

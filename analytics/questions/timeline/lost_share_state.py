@@ -137,6 +137,7 @@ def _verdict(
     return verdict_row(
         (group, topics.get(topic_id, topic_id), partition),
         LOST,
+        "lost_line",
         at=line.elected_at,
         not_before=line.elected_after,
         was=was,

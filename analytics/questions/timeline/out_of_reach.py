@@ -115,6 +115,7 @@ def offsets_out_of_reach(behind: pl.DataFrame, history: OffsetHistory) -> pl.Dat
     return verdicts_on(
         rows,
         LOST_BY_GROWTH,
+        "out_of_reach",
         at=pl.col("since"),
         not_before=pl.col("not_before"),
         was=was,

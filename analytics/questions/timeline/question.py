@@ -263,6 +263,7 @@ def _lost_groups(state: ReplayedWorkspace, until: datetime | None) -> pl.DataFra
             verdicts_on(
                 pl.DataFrame({"group_id": pl.Series(names, dtype=pl.String)}),
                 LOST,
+                "lost_line",
                 at=at,
                 not_before=None if is_exact else each["lost_to_timestamp"],
                 confidence=HIGH if is_committed(state, each) else LOW,

@@ -106,4 +106,6 @@ def _untold(state: ReplayedWorkspace) -> pl.DataFrame:
     names = {"coordinator_partition": pl.Int32(), "at": VERDICTS["at"], "why": pl.String()}
     why = pl.DataFrame(elections, pl.Schema(names), orient="row")
     rows = shares.join(why, "coordinator_partition", maintain_order="left")
-    return verdicts_on(rows, CANNOT_TELL, at=pl.col("at"), reason=pl.col("why"))
+    return verdicts_on(
+        rows, CANNOT_TELL, "unjudged_election", at=pl.col("at"), reason=pl.col("why")
+    )

@@ -121,4 +121,4 @@ def out_of_reach_in(
     )
     for group, topic, partition, was, record in places.iter_rows():
         place = group, topic, partition
-        yield verdict_row(place, LOST_BY_GROWTH, was=was, record=record, **common)
+        yield verdict_row(place, LOST_BY_GROWTH, "out_of_reach", was=was, record=record, **common)

@@ -20,7 +20,7 @@ from analytics.questions.timeline.words import (
     BELOW_LOG_START,
     CANNOT_TELL,
     NEVER_COMMITTED,
-    NO_LOSS_SINCE,
+    NO_LOSS,
     PENDING,
     PLACE,
     VERDICTS,
@@ -216,12 +216,14 @@ def worst_first(rows: pl.DataFrame) -> pl.DataFrame:
         -pl.col("cost").abs(),
         pl.col("topic").fill_null(""),
         pl.col("partition").fill_null(-1),
-        pl.col("at").dt.epoch("us").fill_null(0),
+        pl.coalesce("at", "since").dt.epoch("us").fill_null(0),
     )
     return rows.sort(order, nulls_last=False, maintain_order=True)
 
 
-WORST_FIRST: Final = Order(("verdict", "group_id", "cost", "topic", "partition", "at"), worst_first)
+WORST_FIRST: Final = Order(
+    ("verdict", "group_id", "cost", "topic", "partition", "at", "since"), worst_first
+)
 
 
 def _with_all_reasons(found: pl.DataFrame) -> pl.DataFrame:
@@ -246,6 +248,7 @@ def _in_force(
     of_topics = verdicts_on(
         gone,
         pl.col("topic_verdict"),
+        "topic_life",
         was=pl.col("committed_offset"),
         **{name: pl.col(f"topic_{name}") for name in ("at", "confidence", "reason")},
     )
@@ -260,6 +263,7 @@ def _in_force(
     return of_topics, verdicts_on(
         below,
         BELOW_LOG_START,
+        "log_start",
         was=offset,
         cost=offset - start,
         reason=pl.concat_str(what, had_read, separator="; ", ignore_nulls=True),
@@ -296,6 +300,7 @@ def _without_group(rows: GroupRows) -> pl.DataFrame:
     return verdicts_on(
         left,
         WITHOUT_GROUP,
+        "without_group",
         at=pl.col("effective_timestamp"),
         was=pl.col("previous_offset"),
         became=offset,
@@ -316,6 +321,7 @@ def _not_told(
     gaps = verdicts_on(
         rows.history.incomplete,
         CANNOT_TELL,
+        "gap",
         at=pl.col("effective_timestamp"),
         reason=pl.col("missing"),
     )
@@ -324,7 +330,7 @@ def _not_told(
         [
             gaps,
             _not_judged(evidence, rows, befell, groups),
-            verdicts_on(doubtful, CANNOT_TELL, reason=pl.col("missing")),
+            verdicts_on(doubtful, CANNOT_TELL, "doubtful_commit", reason=pl.col("missing")),
         ]
     )
 
@@ -344,6 +350,7 @@ def _not_judged(
     return verdicts_on(
         _of_home(places.with_columns(home), evidence).filter("is_unjudged"),
         CANNOT_TELL,
+        "unjudged_election",
         at=pl.col("unjudged_at"),
         reason=pl.col("unjudged_why"),
     )
@@ -355,10 +362,16 @@ def _not_told_of_groups(groups: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
         verdicts_on(
             groups.filter("is_unjudged"),
             CANNOT_TELL,
+            "unjudged_election",
             at=pl.col("unjudged_at"),
             reason=pl.col("unjudged_why"),
         ),
-        verdicts_on(groups.filter(pl.col("gap").is_not_null()), CANNOT_TELL, reason=pl.col("gap")),
+        verdicts_on(
+            groups.filter(pl.col("gap").is_not_null()),
+            CANNOT_TELL,
+            "group_gap",
+            reason=pl.col("gap"),
+        ),
     )
 
 
@@ -378,8 +391,9 @@ def _no_losses(
     untold = pl.coalesce("topic_reason", evidence.topics.not_known(pl.col("topic")))
     return verdicts_on(
         spared,
-        pl.format(f"{NO_LOSS_SINCE} {{}}", pl.col("since").dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")),
-        at=pl.col("since"),
+        NO_LOSS,
+        "whole_history",
+        since=pl.col("since"),
         reason=joined(pl.col("passed_over"), untold),
     )
 
@@ -441,6 +455,7 @@ def _pending(rows: pl.DataFrame) -> pl.DataFrame:
     return verdicts_on(
         rows,
         pl.when(is_untold).then(pl.lit(CANNOT_TELL)).otherwise(pl.lit(PENDING)),
+        "pending",
         at=pl.col("commit_timestamp"),
         record=record_at("record_offset"),
         reason=pl.when(is_untold).then(may_be).otherwise(will_be),
@@ -456,4 +471,4 @@ def _never_committed(rows: GroupRows, there: pl.DataFrame, groups: pl.DataFrame)
     reason = pl.coalesce("gap", compacted, "unjudged_why")
     word = pl.when(reason.is_null()).then(pl.lit(NEVER_COMMITTED)).otherwise(pl.lit(CANNOT_TELL))
     at = pl.when(is_of_election).then("unjudged_at")
-    return verdicts_on(never, word, at=at, reason=reason)
+    return verdicts_on(never, word, "assignment", at=at, reason=reason)

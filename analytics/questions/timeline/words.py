@@ -1,4 +1,4 @@
-"""The words of verdicts, from worst to best."""
+"""The codes of verdicts, from worst to best; what they mean says `schemas/rules/timeline.json`."""
 
 from __future__ import annotations
 
@@ -8,33 +8,28 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.contracts import contract_schema
+from schemas.timeline_rules import timeline_verdicts
 
-LOST = "lost by an election"
-LOST_BY_GROWTH = "lost by a new partition count"
-LOST_WITH_TOPIC = "lost with a deleted offsets topic"
-TOPIC_DELETED = "topic deleted"
-RECREATED = "topic re-created under another id"
+LOST = "lost_by_election"
+LOST_BY_GROWTH = "lost_by_partition_count"
+LOST_WITH_TOPIC = "lost_with_offsets_topic"
+TOPIC_DELETED = "topic_deleted"
+RECREATED = "topic_recreated"
 EXPIRED = "expired"
-GROUP_DELETED = "group deleted"
-OFFSET_DELETED = "offset deleted"
-REWOUND = "rewound by a member"
-RESET_WHILE_EMPTY = "committed while the group was Empty"
-BELOW_ZERO = "an offset below 0 was committed"
-BELOW_LOG_START = "below the log start"
-WITHOUT_GROUP = "kept without its group"
-"""Its transaction committed after the group was removed: nobody is told of it until a group of that
-name is there again."""
-CANNOT_TELL = "cannot tell"
-PENDING = "pending in a transaction"
-NEVER_COMMITTED = "never committed"
-NO_LOSS_SINCE = "no loss found since"
-"""The time follows: from then on the history of the offset has no gap, and nothing went back."""
+GROUP_DELETED = "group_deleted"
+OFFSET_DELETED = "offset_deleted"
+REWOUND = "rewound_by_member"
+RESET_WHILE_EMPTY = "committed_while_empty"
+BELOW_ZERO = "offset_below_zero"
+BELOW_LOG_START = "below_log_start"
+WITHOUT_GROUP = "kept_without_group"
+CANNOT_TELL = "cannot_tell"
+PENDING = "pending"
+NEVER_COMMITTED = "never_committed"
+NO_LOSS = "no_loss_found"
+"""From its `since` on the history of the offset has no gap, and nothing went back."""
 
-WORST_FIRST = (
-    *(LOST, LOST_BY_GROWTH, LOST_WITH_TOPIC, TOPIC_DELETED, RECREATED, EXPIRED, GROUP_DELETED),
-    *(OFFSET_DELETED, REWOUND, RESET_WHILE_EMPTY, BELOW_ZERO, BELOW_LOG_START, WITHOUT_GROUP),
-    *(CANNOT_TELL, PENDING, NEVER_COMMITTED, NO_LOSS_SINCE),
-)
+WORST_FIRST: Final = tuple(timeline_verdicts())
 
 OF_CAUSE = {
     "expiration": EXPIRED,
@@ -66,16 +61,22 @@ VERDICTS: Final = contract_schema(OFFSET_VERDICTS)
 """Columns of frames of verdicts."""
 
 
-def verdicts_on(rows: pl.DataFrame, verdict: str | pl.Expr, **columns: Any) -> pl.DataFrame:  # noqa: ANN401
+def verdicts_on(
+    rows: pl.DataFrame,
+    verdict: str | pl.Expr,
+    rung: str,
+    **columns: Any,  # noqa: ANN401 - values of columns
+) -> pl.DataFrame:
     """Return a verdict for each row: `VERDICTS`; what is not given is null.
 
     Args:
         rows: Has `PLACE`, or of a verdict on whole groups `group_id`.
-        verdict: A word, or an expression of the rows' columns.
+        verdict: A code, or an expression of the rows' columns.
+        rung: The step that decided.
         **columns: Other columns, as a value or an expression of the rows' columns.
     """
     given: dict[str, Any] = {name: pl.col(name) for name in PLACE if name in rows.columns}
-    given |= {"verdict": verdict, **columns}
+    given |= {"verdict": verdict, "rung": rung, **columns}
     unknown = given.keys() - VERDICTS.keys()
     if unknown:
         raise TypeError(f"verdicts have no {', '.join(sorted(unknown))}")
@@ -92,14 +93,18 @@ def record_at(offset: str, partition: str = "coordinator_partition") -> pl.Expr:
     return pl.format("__consumer_offsets-{}@{}", pl.col(partition), pl.col(offset))
 
 
-def verdict_row(place: Place | GroupPlace, verdict: str, **said: Any) -> Verdict:  # noqa: ANN401 - columns
-    """Return a row with all columns of `VERDICTS`; what is not said is null."""
-    row = dict.fromkeys(VERDICTS) | dict(zip(PLACE, place, strict=True)) | said
-    return row | {"verdict": verdict}
+def verdict_row(
+    place: Place | GroupPlace,
+    verdict: str,
+    rung: str,
+    **columns: Any,  # noqa: ANN401 - values of columns
+) -> Verdict:
+    """Return a row with all columns of `VERDICTS`; what is not given is null."""
+    row = dict.fromkeys(VERDICTS) | dict(zip(PLACE, place, strict=True)) | columns
+    return row | {"verdict": verdict, "rung": rung}
 
 
 def badness(verdict: pl.Expr) -> pl.Expr:
     """Return the place of verdicts among all, the worst lowest."""
-    word = pl.when(verdict.str.starts_with(NO_LOSS_SINCE)).then(pl.lit(NO_LOSS_SINCE))
     places = {each: number for number, each in enumerate(WORST_FIRST)}
-    return word.otherwise(verdict).replace_strict(places, return_dtype=pl.Int8)
+    return verdict.replace_strict(places, return_dtype=pl.Int8)

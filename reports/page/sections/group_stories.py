@@ -13,6 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.answers.verdict_words import in_words
 from reports.charts.group_story import committed_offsets, ownership
 from reports.page.chart_rows import at, dicts, figure, labels, place
 from reports.page.doubts import doubt_said
@@ -45,7 +46,7 @@ _FACTS: Final = (
 _VERDICTS: Final = (
     Shown("topic", "Topic", "name"),
     Shown("partition", "Partition", "partition"),
-    Shown("verdict", "What happened", "word"),
+    Shown("verdict", "What happened"),
     Shown("at", "At", "time"),
     Shown("was", "Was", "number"),
     Shown("became", "Became", "number"),
@@ -139,7 +140,7 @@ def _grids(read: WorkspaceTables, group: str, anchor: str) -> Iterable[Grid]:
     yield grid_of(
         f"{anchor}-verdicts",
         "What happened to its offsets, the worst first",
-        read.of_group("offset_verdicts", group),
+        in_words(read.of_group("offset_verdicts", group)),
         _VERDICTS,
         top=_MOST_VERDICTS,
         source="evaluations/offset_verdicts",

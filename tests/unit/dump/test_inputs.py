@@ -214,7 +214,7 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 
 def test_a_finished_workspace(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"schema_version": 2, "groupscope_version": "1"}')
+    (tmp_path / "manifest.json").write_text('{"schema_version": 3, "groupscope_version": "1"}')
     assert recognize([str(tmp_path)]).workspaces == (str(tmp_path),)
 
 

@@ -46,17 +46,25 @@ _TYPES = {"int": pa.int32(), "bigint": pa.int64(), "timestamp": pa.timestamp("us
 
 
 @pytest.mark.parametrize(
-    ("note", "code"), [("cannot tell: no record shows it", 3), ("due already", 0), (None, 0)]
+    ("status", "note", "code"),
+    [
+        ("cannot_tell", "no record shows it", 3),
+        ("scheduled", "due already", 0),
+        ("scheduled", None, 0),
+    ],
 )
 def test_a_protection_that_no_record_shows_is_not_sure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     groupscope: Groupscope,
+    status: str,
     note: str | None,
     code: int,
 ) -> None:
     made = {name: evaluated(name, []) for name in MAKES}
-    made["offset_expiration"] = evaluated("offset_expiration", [{**OFFSET, "note": note}])
+    made["offset_expiration"] = evaluated(
+        "offset_expiration", [{**OFFSET, "status": status, "note": note}]
+    )
     frame = pl.DataFrame(pl.from_arrow(made["offset_expiration"]))
     made[FATES] = arrow_rows(fates(frame))
     tables = {name: PartedTable.held(rows) for name, rows in made.items()}

@@ -55,7 +55,7 @@ def test_a_start_offset_in_the_partition_of_the_old_number_is_lost_since_the_new
     old, _ = homes_of(MOVED)
     (lost,) = verdicts(old, records(SNAPSHOT, SNAPSHOT, partition=MOVED, here=old))
     assert (lost["group_id"], lost["topic"], lost["partition"]) == ("workers", "jobs", MOVED)
-    assert lost["verdict"] == "lost by a new partition count"
+    assert lost["verdict"] == "lost_by_partition_count"
     assert (lost["was"], lost["became"], lost["at"]) == (101, None, RESTARTED)
     assert (lost["not_before"], lost["record"]) == (START, f"__share_group_state-{old}@1")
 

@@ -44,10 +44,10 @@ def test_what_may_have_been_in_the_time_is_of_it(
 
 def test_what_is_in_order_did_not_happen() -> None:
     rows = [
-        verdict("a", "no loss found since 2026-11-21T09:00:00.000Z", T),
-        verdict("b", "never committed", None),
-        verdict("c", "pending in a transaction", T),
-        verdict("d", "cannot tell", None),
+        verdict("a", "no_loss_found", T),
+        verdict("b", "never_committed", None),
+        verdict("c", "pending", T),
+        verdict("d", "cannot_tell", None),
         verdict("e", "expired", T),
     ]
     assert [each["group_id"] for each in happened(rows, WINDOW)] == ["d", "e"]
@@ -55,9 +55,9 @@ def test_what_is_in_order_did_not_happen() -> None:
 
 def test_groups_that_surely_suffered_are_found_those_with_most_first() -> None:
     rows = [
-        verdict("doubtful", "cannot tell", T),
+        verdict("doubtful", "cannot_tell", T),
         verdict("one", "expired", T),
-        *[verdict("two", "lost by an election", T)] * 2,
+        *[verdict("two", "lost_by_election", T)] * 2,
         verdict("later", "expired", T + 3 * MINUTE),
     ]
     events = [

@@ -63,7 +63,7 @@ def fates_of(rows: list[dict[str, object]]) -> pa.Table:
 def test_what_is_due_comes_first_and_a_doubt_stands_in_its_line() -> None:
     offsets = [
         offset("a", "protected"),
-        offset("b", "cannot_tell", "cannot tell: a record is lost"),
+        offset("b", "cannot_tell", "a record is lost"),
         offset("c", "overdue"),
     ]
     rows = rows_of("offset_expiration", offsets)

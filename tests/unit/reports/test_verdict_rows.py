@@ -24,8 +24,13 @@ def row(partition: int | None, minutes: int = 0, **more: Any) -> dict[str, Any]:
         "verdict": "expired",
         "at": NOON + timedelta(minutes=minutes),
         "not_before": None,
+        "since": None,
         **more,
     }
+
+
+def since(minutes: int) -> datetime:
+    return NOON + timedelta(minutes=minutes)
 
 
 def test_partitions_whose_verdicts_are_equal_are_one_row() -> None:
@@ -59,18 +64,17 @@ def test_a_time_that_is_only_bounded_has_its_sign() -> None:
 
 def test_since_when_no_loss_is_found_is_said_of_a_whole_topic() -> None:
     rows = [
-        row(number, minutes=number, verdict=f"no loss found since 12:0{number}")
-        for number in (0, 2, 1)
+        row(number, verdict="no_loss_found", at=None, since=since(number)) for number in (0, 2, 1)
     ]
-    (one,) = merged(rows)
+    (one,) = verdict_section(rows, is_wide=False).rows.to_pylist()
     assert (one["partitions"], one["verdict"], one["at"]) == (
-        *("0-2", "no loss found since 12:02", None),
+        *("0-2", "no loss found since 2026-11-21T12:02:00.000Z", None),
     )
 
 
 def test_what_is_said_of_a_whole_group_is_not_said_of_its_partitions_again() -> None:
-    whole = row(None, topic=None, verdict="cannot tell", reason="records are lost")
-    rows = [whole, row(0, verdict="cannot tell", reason="records are lost"), row(1)]
+    whole = row(None, topic=None, verdict="cannot_tell", reason="records are lost")
+    rows = [whole, row(0, verdict="cannot_tell", reason="records are lost"), row(1)]
     assert [each["partitions"] for each in merged(rows)] == ["", "1"]
 
 
@@ -100,10 +104,10 @@ def test_verdicts_that_are_read_some_at_a_time_are_put_together_all_the_same(mos
     lost = "records are lost"
     rows = [
         *(row(number, group_id=name) for name in ("a", "b") for number in (0, 1, 3)),
-        *(row(None, group_id=name, topic=None, verdict="cannot tell", reason=lost) for name in "a"),
-        *(row(number, group_id="a", verdict="cannot tell", reason=lost) for number in (0, 1)),
+        *(row(None, group_id=name, topic=None, verdict="cannot_tell", reason=lost) for name in "a"),
+        *(row(number, group_id="a", verdict="cannot_tell", reason=lost) for number in (0, 1)),
         *(
-            row(number, minutes=number, group_id=name, verdict=f"no loss found since 12:0{number}")
+            row(number, group_id=name, verdict="no_loss_found", at=None, since=since(number))
             for name in ("a", "b")
             for number in (0, 2, 1)
         ),

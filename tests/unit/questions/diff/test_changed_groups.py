@@ -68,7 +68,7 @@ def test_groups_appear_vanish_and_change_their_type_state_or_epoch() -> None:
         assert [(row["group_id"], row["reason"]) for row in unsure if row["reason"]] == [
             (name, "to: lost")
         ]
-        assert {row["change"] for row in unsure if row["reason"]} == {"cannot tell"}
+        assert {row["change"] for row in unsure if row["reason"]} == {"cannot_tell"}
 
 
 def test_members_join_leave_and_come_back_under_their_instance_id() -> None:
@@ -85,7 +85,7 @@ def test_members_join_leave_and_come_back_under_their_instance_id() -> None:
         ("static-2", "restarted", "static-1"),
     ]
     unsure = changed_members(before, after, incomplete("g")).to_pylist()
-    assert {row["change"] for row in unsure} == {"cannot tell"}
+    assert {row["change"] for row in unsure} == {"cannot_tell"}
 
 
 def share(number: int, start: int | None, **others: Any) -> dict[str, Any]:
@@ -118,12 +118,12 @@ def test_share_partitions_move_go_back_and_change_their_state() -> None:
     found = changed_share_partitions(before, after, NOTHING, NO_ELECTION).to_pylist()
     assert {row["partition"]: row["change"] for row in found} == {
         0: "moved",
-        1: "went back",
+        1: "went_back",
         2: "changed",
         3: "changed",
-        4: "cannot tell",
+        4: "cannot_tell",
         5: "vanished",
     }
     lost = changed_share_partitions(before, after, NOTHING, NO_ELECTION, lost_after=[7]).to_pylist()
-    assert lost[-1]["change"] == "cannot tell"
+    assert lost[-1]["change"] == "cannot_tell"
     assert "__share_group_state-7" in lost[-1]["reason"]

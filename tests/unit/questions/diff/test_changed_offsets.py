@@ -70,9 +70,9 @@ def test_each_difference_has_its_word() -> None:
     after = state(("g", 0, 9, 1), ("g", 1, 2, 1), ("g", 3, 5, 2), ("g", 4, 5, 1), ("g", 5, 0, None))
     assert changes(before, after) == {
         ("g", 0): ("moved", 4, None),
-        ("g", 1): ("went back", -3, None),
+        ("g", 1): ("went_back", -3, None),
         ("g", 2): ("vanished", None, None),
-        ("g", 3): ("leader epoch changed", 0, None),
+        ("g", 3): ("leader_epoch_changed", 0, None),
         ("g", 5): ("appeared", None, None),
     }
 
@@ -80,8 +80,8 @@ def test_each_difference_has_its_word() -> None:
 def test_where_one_state_does_not_tell_all_of_a_group_nothing_of_it_is_sure() -> None:
     before, after = state(("g", 0, 5, 1), ("g", 1, 5, 1), ("h", 0, 5, 1)), state(("g", 0, 6, 1))
     assert changes(before, after, g="to: records are missing") == {
-        ("g", 0): ("cannot tell", 1, "to: records are missing"),
-        ("g", 1): ("cannot tell", None, "to: records are missing"),
+        ("g", 0): ("cannot_tell", 1, "to: records are missing"),
+        ("g", 1): ("cannot_tell", None, "to: records are missing"),
         ("h", 0): ("vanished", None, None),
     }
 
@@ -97,9 +97,9 @@ def test_an_offset_that_a_lost_record_may_have_changed_is_not_sure_even_where_it
         lacks(after, "a segment", "a marker", "a marker", None),
     )
     assert found == {
-        ("g", 0): ("cannot tell", 0, "a segment"),
-        ("g", 1): ("cannot tell", 2, "to: a marker"),
-        ("g", 2): ("cannot tell", 0, "from: a segment; to: a marker"),
+        ("g", 0): ("cannot_tell", 0, "a segment"),
+        ("g", 1): ("cannot_tell", 2, "to: a marker"),
+        ("g", 2): ("cannot_tell", 0, "from: a segment; to: a marker"),
     }
 
 
@@ -124,7 +124,7 @@ def test_a_topic_that_was_created_again_is_named() -> None:
         state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), incomplete(), born, NO_ELECTION, ALL_TOPICS
     ).to_pylist()
     assert [(row["change"], row["note"]) for row in rows] == [
-        ("went back", "the topic was created again: A is now B")
+        ("went_back", "the topic was created again: A is now B")
     ]
 
 
@@ -137,7 +137,7 @@ def test_what_one_state_was_made_without_did_not_vanish() -> None:
         state(("g", 0, 5, 1)), nothing, incomplete(), NOTHING_BORN, NO_ELECTION, left_out
     ).to_pylist()
     assert [(row["change"], row["reason"]) for row in rows] == [
-        ("cannot tell", "to: t was left out")
+        ("cannot_tell", "to: t was left out")
     ]
 
 
@@ -161,9 +161,9 @@ def test_random_states_equal_a_plain_comparison(seed: int) -> None:
         elif key not in old:
             expected[key] = "appeared"
         elif old[key][0] == new[key][0]:
-            expected[key] = "leader epoch changed"
+            expected[key] = "leader_epoch_changed"
         else:
-            expected[key] = "moved" if new[key][0] > old[key][0] else "went back"
+            expected[key] = "moved" if new[key][0] > old[key][0] else "went_back"
     found = changes(
         state(*((*key, *value) for key, value in old.items())),
         state(*((*key, *value) for key, value in new.items())),

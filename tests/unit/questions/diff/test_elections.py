@@ -65,19 +65,19 @@ def cause(
 
 
 def test_what_stood_on_the_lost_line_alone_was_lost_by_the_election() -> None:
-    assert cause("went back", old=100, new=140) == "lost by an election"
-    assert cause("vanished", old=180) == "lost by an election"
-    assert cause("changed", old=180, new=120) == "lost by an election"
-    assert cause("vanished", group="night-audit") == "lost by an election"
+    assert cause("went_back", old=100, new=140) == "lost_by_election"
+    assert cause("vanished", old=180) == "lost_by_election"
+    assert cause("changed", old=180, new=120) == "lost_by_election"
+    assert cause("vanished", group="night-audit") == "lost_by_election"
 
 
 def test_a_deletion_can_be_lost_too() -> None:
-    assert cause("appeared", new=99) == "its deletion was lost by an election"
+    assert cause("appeared", new=99) == "deletion_lost_by_election"
     assert cause("appeared", new=120) is None
 
 
 def test_what_both_lines_have_or_another_partition_is_no_election() -> None:
-    assert cause("went back", old=99, new=140) is None
+    assert cause("went_back", old=99, new=140) is None
     assert cause("moved", old=180, new=190) is None
-    assert cause("cannot tell", old=180, new=120) is None
+    assert cause("cannot_tell", old=180, new=120) is None
     assert cause("vanished", home=8, old=180) is None

@@ -47,7 +47,7 @@ def told(row: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
 def test_a_loss_is_a_loss_though_the_group_has_caught_up() -> None:
     row = only(180, change(5, 0), change(12, 5), change(13, 195))
     assert (row["verdict"], row["at"], row["confidence"]) == (
-        *("lost by an election", ELECTION, "high"),
+        *("lost_by_election", ELECTION, "high"),
     )
     assert told(row) == (180, 5, 175)
     assert row["record"] == f"__consumer_offsets-{HOME}@15"
@@ -154,7 +154,7 @@ def test_what_came_after_a_line_that_was_lost_may_have_been_lost_too() -> None:
 def test_a_line_of_another_topic_of_the_name_went_with_it() -> None:
     other = replace(line(140), other_topic="vIB_tJT3R_6WKBINnepBgQ")
     (row,) = election_losses([other], history(change(5, 100)), {})
-    assert row["verdict"] == "lost with a deleted offsets topic"
+    assert row["verdict"] == "lost_with_offsets_topic"
     assert row["reason"].endswith("that copy is of topic id vIB_tJT3R_6WKBINnepBgQ")
 
 

@@ -61,12 +61,12 @@ def test_every_one_of_several_is_told() -> None:
         change(5, 900, previous=30),
     )
     told = {(row["verdict"], row["was"], row["became"], row["cost"]) for row in rows}
-    assert told == {("expired", 500, None, 420), ("rewound by a member", 80, 30, 50)}
+    assert told == {("expired", 500, None, 420), ("rewound_by_member", 80, 30, 50)}
 
 
 def test_a_step_back_whose_cause_is_not_known_cannot_be_told() -> None:
     row = only(change(4, 30, previous=80, cause="unknown", confidence="low"))
-    assert (row["verdict"], row["cost"]) == ("cannot tell", 50)
+    assert (row["verdict"], row["cost"]) == ("cannot_tell", 50)
     assert "does not show who" in row["reason"]
 
 
@@ -81,7 +81,7 @@ def test_an_aborted_transaction_changed_nothing() -> None:
 
 def test_a_commit_for_a_topic_created_again_is_told_though_it_is_further_on() -> None:
     row = only(change(1, 50, topic_id=OLD), change(2, 70, previous=50, topic_id=NEW))
-    assert row["verdict"] == "topic re-created under another id"
+    assert row["verdict"] == "topic_recreated"
     assert (row["was"], row["became"], row["cost"]) == (50, 70, None)
     assert row["reason"] == f"id {OLD} became {NEW}"
 
@@ -135,9 +135,7 @@ def test_what_a_deletion_removed_took_effect_when_the_change_before_it_did() -> 
 
 def test_a_commit_below_zero_leaves_none() -> None:
     row = only(change(4, None, event="commit", previous=80, stored_offset=-1))
-    assert (row["verdict"], row["was"], row["became"]) == (
-        *("an offset below 0 was committed", 80, None),
-    )
+    assert (row["verdict"], row["was"], row["became"]) == (*("offset_below_zero", 80, None),)
     assert row["reason"].startswith("-1 is no offset to Kafka's clients")
 
 

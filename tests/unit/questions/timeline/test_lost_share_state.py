@@ -61,7 +61,7 @@ def told(
 def test_a_start_offset_that_only_the_lost_line_had_is_lost() -> None:
     (row,) = told([record(0, 3)], updates=[record(5, 7), record(6, 9)])
     assert (row["group_id"], row["topic"], row["partition"]) == ("workers", "jobs", 3)
-    assert (row["verdict"], row["at"]) == ("lost by an election", minute(9))
+    assert (row["verdict"], row["at"]) == ("lost_by_election", minute(9))
     assert (row["was"], row["became"], row["cost"]) == (9, 3, 6)
     assert (row["confidence"], row["record"]) == ("high", "__share_group_state-2@6")
 

@@ -21,16 +21,16 @@ def words(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_an_offset_to_which_nothing_happened_says_since_when() -> None:
     (row,) = told(change(1, 5), change(3, 9, previous=5))
-    assert row["verdict"] == "no loss found since 2026-11-21T12:01:00.000Z"
-    assert row["at"] == minute(1)
+    assert (row["verdict"], row["since"], row["at"]) == ("no_loss_found", minute(1), None)
+    assert row["rung"] == "whole_history"
 
 
 def test_compaction_left_the_last_record_from_which_on_nothing_is_missing() -> None:
     changes = change(2, 5), change(9, 9, previous=5)
     (row,) = told(*changes, uncompacted_from={HOME: 8})
-    assert row["at"] == minute(2)
+    assert row["since"] == minute(2)
     (row,) = told(change(9, 9), uncompacted_from={HOME: 8})
-    assert row["at"] == minute(9)
+    assert row["since"] == minute(9)
 
 
 def test_what_compaction_may_have_taken_is_said_with_the_first_that_happened() -> None:
@@ -44,19 +44,19 @@ def test_what_compaction_may_have_taken_is_said_with_the_first_that_happened() -
 
 def test_before_an_election_that_nothing_judges_it_cannot_be_told() -> None:
     untold, since = told(change(1, 5), unjudged={HOME: Unjudged(minute(7), WHY)})
-    assert (untold["verdict"], untold["at"], untold["reason"]) == ("cannot tell", minute(7), WHY)
-    assert since["verdict"] == "no loss found since 2026-11-21T12:07:00.000Z"
+    assert (untold["verdict"], untold["at"], untold["reason"]) == ("cannot_tell", minute(7), WHY)
+    assert (since["verdict"], since["since"]) == ("no_loss_found", minute(7))
 
 
 def test_where_nothing_tells_when_it_was_nothing_is_found_since_any_time() -> None:
     rows = told(change(1, 5), unjudged={HOME: Unjudged(None, WHY)})
-    assert words(rows) == ["cannot tell"]
+    assert words(rows) == ["cannot_tell"]
 
 
 def test_lost_records_between_two_changes_are_said() -> None:
     gap = change(4, 9, complete=False, missing="records 2 to 3 are lost")
     untold, since = told(change(1, 5), gap)
-    assert (untold["verdict"], untold["reason"]) == ("cannot tell", "records 2 to 3 are lost")
+    assert (untold["verdict"], untold["reason"]) == ("cannot_tell", "records 2 to 3 are lost")
     assert since["at"] == minute(4)
 
 
@@ -64,7 +64,7 @@ def test_an_offset_that_a_lost_record_may_have_replaced_cannot_be_told() -> None
     doubtful = {"complete": False, "missing": "records 5 to 9 are lost"}
     committed = [row | doubtful for row in in_force([change(1, 5)])]
     (row,) = told(change(1, 5), committed=committed)
-    assert (row["verdict"], row["reason"]) == ("cannot tell", "records 5 to 9 are lost")
+    assert (row["verdict"], row["reason"]) == ("cannot_tell", "records 5 to 9 are lost")
     assert row["was"] is None
 
 
@@ -76,8 +76,8 @@ def test_what_several_reasons_keep_from_being_told_is_one_verdict_with_all_of_th
     rows += told(change(1, 5), committed=doubtful, **election)
 
     assert [(row["verdict"], row["topic"] is None) for row in rows] == [
-        ("cannot tell", True),
-        ("cannot tell", False),
+        ("cannot_tell", True),
+        ("cannot_tell", False),
     ]
     assert {frozenset(row["reason"].split("; ")) for row in rows} == {frozenset({WHY, lost})}
 
@@ -88,53 +88,53 @@ def test_what_happened_is_told_beside_what_cannot_be() -> None:
         change(3, 2, previous=5, cause="rewound_by_member"),
         unjudged={HOME: Unjudged(minute(2), WHY)},
     )
-    assert words(rows) == ["rewound by a member", "cannot tell"]
+    assert words(rows) == ["rewound_by_member", "cannot_tell"]
 
 
 def test_an_offset_below_the_log_start_skips_what_was_deleted() -> None:
     (row,) = told(change(1, 99), log_starts={("orders", 0): 100})
-    assert (row["verdict"], row["was"], row["cost"]) == ("below the log start", 99, -1)
+    assert (row["verdict"], row["was"], row["cost"]) == ("below_log_start", 99, -1)
     (row,) = told(change(1, 100), log_starts={("orders", 0): 100})
-    assert row["verdict"].startswith("no loss found since")
+    assert row["verdict"] == "no_loss_found"
 
 
 def test_what_a_transaction_holds_is_told_beside_what_is_in_force() -> None:
     pending = change(4, 21, producer_id=7)
     rows = told(change(1, 12), pending=[pending])
     assert words(rows) == [
-        "pending in a transaction",
-        "no loss found since 2026-11-21T12:01:00.000Z",
+        "pending",
+        "no_loss_found",
     ]
     assert rows[0]["reason"] == "21 is committed when the transaction of producer 7 is"
-    assert words(told(pending=[pending])) == ["pending in a transaction"]
+    assert words(told(pending=[pending])) == ["pending"]
 
 
 def test_a_transaction_whose_marker_may_be_lost_is_not_said_to_be_pending() -> None:
     lost = change(4, 21, producer_id=7, complete=False, missing="record 5 is lost")
     (row,) = told(pending=[lost])
     assert (row["verdict"], row["reason"]) == (
-        "cannot tell",
+        "cannot_tell",
         "whether the transaction of producer 7 has committed 21: record 5 is lost",
     )
 
 
 def test_a_partition_of_a_member_without_any_commit_was_never_committed() -> None:
-    assert words(told(given=[PLACE], groups=GROUPS)) == ["never committed"]
+    assert words(told(given=[PLACE], groups=GROUPS)) == ["never_committed"]
 
 
 def test_never_is_not_said_where_a_commit_may_be_gone() -> None:
     (row,) = told(given=[PLACE], groups=GROUPS, uncompacted_from={HOME: 40})
-    assert row["verdict"] == "cannot tell"
+    assert row["verdict"] == "cannot_tell"
     assert "compacted" in row["reason"]
     rows = told(given=[PLACE], groups=GROUPS, unjudged={HOME: Unjudged(minute(7), WHY)})
-    assert {(row["verdict"], row["reason"]) for row in rows} == {("cannot tell", WHY)}
+    assert {(row["verdict"], row["reason"]) for row in rows} == {("cannot_tell", WHY)}
     assert [row["topic"] for row in rows] == [None, "orders"]
 
 
 def test_what_is_lost_of_a_group_may_have_been_of_any_partition() -> None:
     (row,) = told(groups=GROUPS, gaps={"billing": "records 5 to 9 are lost"})
     assert (row["verdict"], row["topic"], row["reason"]) == (
-        *("cannot tell", None, "records 5 to 9 are lost"),
+        *("cannot_tell", None, "records 5 to 9 are lost"),
     )
 
 
@@ -153,11 +153,11 @@ def test_the_worst_comes_first() -> None:
     )
     assert [(row["verdict"], row["cost"]) for row in rows] == [
         ("expired", None),
-        ("rewound by a member", 5),
-        ("rewound by a member", 1),
+        ("rewound_by_member", 5),
+        ("rewound_by_member", 1),
     ]
 
 
 def test_what_is_later_than_the_time_asked_about_did_not_happen_yet() -> None:
     rows = told(change(1, 5), until=minute(6), unjudged={HOME: Unjudged(minute(7), WHY)})
-    assert "cannot tell" not in words(rows)
+    assert "cannot_tell" not in words(rows)

@@ -1,0 +1,128 @@
+"""Columns with words out of a closed list declare it, and rows with another word are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import schemas
+from analytics.contracts import check_values, table_of, table_of_frame
+from analytics.questions.timeline import words
+from schemas import Column
+from schemas.closed_lists import ClosedList, closed_list
+from schemas.errors import SchemaError
+from schemas.identities import kind_of, text_of
+from schemas.timeline_rules import timeline_verdicts
+
+OPEN = {
+    "an id, or a place in a file": {
+        *("finding_id", "held_by_topic_id", "record", "segment", "subtopology_id", "topic_id"),
+    },
+    "a name that people, clients, brokers or rules give": {
+        *("assignor", "protocol", "from_protocol", "to_protocol", "protocol_type"),
+        *("from_protocol_type", "to_protocol_type", "server_assignor", "name", "named_by"),
+        *("setting", "kip_name", "suite", "record_type", "rule", "table", "type", "log"),
+        *("object_type", "columns"),
+    },
+    "a word of Kafka, which may get more": {
+        *("state", "from_state", "to_state", "present_state", "transaction_state"),
+        *("delivery_state_name", "blocking_state", "isolation_level", "offset_reset"),
+    },
+    "text that is put together": {
+        *("about", "blocked_by", "expectation", "patch_releases", "request", "thresholds"),
+    },
+    "the name of an event, or why a record does not decode": {"event", "fault"},
+}
+"""Columns of words that any word may be in, and why."""
+_OF_OFFSETS = "offset_verdicts"
+
+
+def columns_of_words() -> Iterator[tuple[str, Column]]:
+    for name, table in schemas.tables().items():
+        if table.kind in {"state", "history", "evaluation"}:
+            for column in table.columns:
+                is_text = column.type in {"string", "array<string>"}
+                if is_text and kind_of(column.name) is None and text_of(column.name) == "words":
+                    yield name, column
+
+
+def test_a_column_of_words_declares_them_or_may_hold_any() -> None:
+    without = {column.name for _, column in columns_of_words() if column.closed is None}
+    named = [each for names in OPEN.values() for each in names]
+    assert sorted(without) == sorted(named)
+
+
+def test_every_closed_list_is_there() -> None:
+    columns = [column for table in schemas.tables().values() for column in table.columns]
+    lists = [column.closed.values for column in columns if column.closed is not None]
+    assert len(lists) > 100
+    assert all(lists)
+
+
+def test_nothing_that_cannot_be_told_is_spelt_otherwise() -> None:
+    for table in schemas.tables().values():
+        for name, values in table.closed_columns:
+            assert not {"cannot tell", "untold", "cannot-tell"} & values, (table.name, name)
+
+
+def test_the_codes_of_verdicts_are_those_that_the_code_names() -> None:
+    named = {
+        value
+        for name, value in vars(words).items()
+        if name.isupper() and isinstance(value, str) and name not in {"HIGH", "MEDIUM", "LOW"}
+    }
+    assert named - {_OF_OFFSETS} == set(timeline_verdicts())
+    assert set(words.OF_CAUSE.values()) <= set(timeline_verdicts())
+
+
+ROW = dict.fromkeys(words.VERDICTS) | {
+    "group_id": "billing",
+    "verdict": "lost in the post",
+    "rung": "gap",
+}
+FRAME = pl.DataFrame([ROW], words.VERDICTS)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: table_of_frame(_OF_OFFSETS, FRAME),
+        lambda: table_of(_OF_OFFSETS, [ROW]),
+        lambda: check_values(_OF_OFFSETS, FRAME.to_arrow()),
+    ],
+    ids=["frame", "rows", "arrow"],
+)
+def test_another_word_is_refused_with_its_table_and_column(make: Callable[[], object]) -> None:
+    with pytest.raises(SchemaError, match=r"offset_verdicts .* verdict is 'lost in the post'"):
+        make()
+
+
+def test_null_and_every_word_of_the_list_are_taken() -> None:
+    values = [*timeline_verdicts(), None]
+    check_values(_OF_OFFSETS, pl.DataFrame({"verdict": values}))
+
+
+def test_each_word_of_a_list_in_a_cell_is_looked_at() -> None:
+    known = next(iter(dict(schemas.table("region_checkpoints").closed_columns)["findings"]))
+    rows = pa.table({"findings": pa.array([[known], None, []], pa.list_(pa.string()))})
+    check_values("region_checkpoints", rows)
+    with pytest.raises(SchemaError, match="findings is 'new'"):
+        check_values("region_checkpoints", pl.DataFrame({"findings": [[known, "new"]]}))
+
+
+@pytest.mark.parametrize(
+    "document", [[], ["a", "a"], "a", {"of": "lag.verdicts", "besides": []}, [1]]
+)
+def test_what_is_no_list_is_refused(document: object) -> None:
+    with pytest.raises(SchemaError):
+        closed_list(document)
+
+
+def test_a_list_may_be_of_several_sections() -> None:
+    found = ClosedList(of=("lag.verdicts", "share.statuses")).values
+    assert {"caught_up", "window_full"} <= set(found)
+    with pytest.raises(SchemaError, match="has no 'verdict'"):
+        _ = ClosedList(of=("lag.verdict",)).values
