@@ -30,8 +30,6 @@ _PLACEHOLDERS = {
 it, and Kafka's tool by the group's type."""
 _OPERATORS = {
     "is_not": "is not",
-    "begins_with": "begins with",
-    "contains": "contains",
     "above": "is above",
     "below": "is below",
     "at_least": "is at least",

@@ -17,7 +17,7 @@ SEVERITIES: Final = (CRITICAL, WARNING, INFO)
 """The worst first."""
 
 OPERATORS: Final = (
-    *("is", "is_not", "is_null", "begins_with", "contains"),
+    *("is", "is_not", "is_null"),
     *("above", "at_least", "below", "at_most"),
     *("older_than", "within"),
 )

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 OPEN_END = 1 << 62
 """End of a loss of which nobody knows how far it reaches."""
-WITHIN_FILE = "is_within_file"
+WITHIN_FILE, BELOW_START = "is_within_file", "is_below_start"
+"""What rows of the manifest say besides, where it is so."""
 _MOST_NAMED = 3
 
 UNDECIDED = "archived rows do not show transactions"
@@ -54,6 +55,7 @@ class Loss:
         known_to: How far an open loss reaches at least.
         is_within_file: They lie between two batches of one file: whoever reads that file, as a
             coordinator that loads it, does not meet them, either.
+        is_below_start: It begins with what was deleted below the log start.
     """
 
     first: int
@@ -61,6 +63,7 @@ class Loss:
     why: str
     known_to: int = 0
     is_within_file: bool = False
+    is_below_start: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -88,9 +91,13 @@ def merged(losses: Iterable[Loss]) -> list[Loss]:
         if found and each.first <= found[-1].end:
             last = found[-1]
             why = last.why if each.why in last.why else f"{last.why}; {each.why}"
-            known_to = max(last.known_to, each.known_to)
-            is_within_file = last.is_within_file and each.is_within_file
-            found[-1] = Loss(last.first, max(last.end, each.end), why, known_to, is_within_file)
+            found[-1] = replace(
+                last,
+                end=max(last.end, each.end),
+                why=why,
+                known_to=max(last.known_to, each.known_to),
+                is_within_file=last.is_within_file and each.is_within_file,
+            )
         else:
             found.append(each)
     return found
@@ -130,6 +137,7 @@ def loss_rows(losses: Iterable[Loss]) -> list[dict[str, Any]]:
             "end_offset": None if each.is_open else each.end,
             "why": each.why,
             **({WITHIN_FILE: True} if each.is_within_file else {}),
+            **({BELOW_START: True} if each.is_below_start else {}),
         }
         for each in losses
     ]
@@ -143,6 +151,7 @@ def losses_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Loss]:
             OPEN_END if row["end_offset"] is None else row["end_offset"],
             row["why"],
             is_within_file=row.get(WITHIN_FILE, False),
+            is_below_start=row.get(BELOW_START, False),
         )
         for row in rows
     ]
@@ -282,7 +291,7 @@ def _head(survey: PartitionSurvey) -> Iterator[Loss]:
         return
     begins, deleted = partition.logs[0].base_offset, deleted_below(partition)
     if deleted:
-        yield Loss(0, deleted, DELETED)
+        yield Loss(0, deleted, DELETED, is_below_start=True)
     elif begins:
         why = f"the first file begins at offset {begins:,}" if partition.whole else _SINGLE_FILES
         yield Loss(0, begins, why)

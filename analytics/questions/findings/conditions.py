@@ -53,10 +53,6 @@ def _mask(
         return found if operator == "is" else pc.and_(pc.is_valid(column), pc.invert(found))
     if operator == "is_null":
         return pc.is_null(column) if wanted else pc.is_valid(column)
-    if operator == "begins_with":
-        return pc.starts_with(column, wanted)
-    if operator == "contains":
-        return pc.match_substring(column, wanted)
     if operator in {"older_than", "within"}:
         return _near(column, operator, thresholds[wanted], as_of)
     return _COMPARE[operator](column, _bound(wanted, table, thresholds))

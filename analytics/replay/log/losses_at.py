@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.inspection.found_losses import (
-    DELETED,
     OPEN_END,
     Loss,
     inside,
@@ -172,8 +171,8 @@ def what_took_history(row: Row) -> str:
     reaching = [each for each in losses_of_row(row) if each.first < start <= each.end]
     if not reaching:
         return "was compacted"
-    why = reaching[-1].why
-    return f"was {why}" if why.startswith(DELETED) else f"is not whole: {why}"
+    last = reaching[-1]
+    return f"was {last.why}" if last.is_below_start else f"is not whole: {last.why}"
 
 
 def _cleaned_in_words(row: Row, start: int) -> str:

@@ -269,10 +269,16 @@ def losses_beginning_at(tmp_path: Path, base: int, **beside: int) -> list[Loss]:
 def test_compaction_never_moves_the_log_start_so_what_lies_below_was_deleted(
     tmp_path: Path,
 ) -> None:
-    assert losses_beginning_at(tmp_path / "a", 20, log_start=20) == [Loss(0, 20, DELETED)]
+    assert losses_beginning_at(tmp_path / "a", 20, log_start=20) == [
+        Loss(0, 20, DELETED, is_below_start=True)
+    ]
     # Of a running broker: its checkpoint names a log start only within the first file.
-    assert losses_beginning_at(tmp_path / "b", 20, first_epoch=20) == [Loss(0, 20, DELETED)]
-    assert losses_beginning_at(tmp_path / "c", 0, log_start=4) == [Loss(0, 4, DELETED)]
+    assert losses_beginning_at(tmp_path / "b", 20, first_epoch=20) == [
+        Loss(0, 20, DELETED, is_below_start=True)
+    ]
+    assert losses_beginning_at(tmp_path / "c", 0, log_start=4) == [
+        Loss(0, 4, DELETED, is_below_start=True)
+    ]
 
 
 def test_a_first_file_that_the_leader_epochs_precede_is_missing_and_not_deleted(
