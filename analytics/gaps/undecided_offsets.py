@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _MOST_NAMED = 5
-_IS_UNDECIDED = pc.match_substring(pc.field("missing"), UNDECIDED)
+_IS_UNDECIDED: Final = {
+    "committed_offsets": pc.field("via") == "unknown",
+    "offset_history": pc.field("is_undecided"),
+}
+"""Which rows of a table are such."""
 
 
 def undecided_of_all(replayed: ReplayedWorkspace) -> str | None:
@@ -53,7 +57,9 @@ def undecided_of(
 def _rows(replayed: ReplayedWorkspace, name: str, group: str | None) -> pa.Table:
     if not replayed.tables.has(name):
         return pa.table({"group_id": pa.array([], pa.string())})
-    where = _IS_UNDECIDED if group is None else _IS_UNDECIDED & (pc.field("group_id") == group)
+    where = _IS_UNDECIDED[name]
+    if group is not None:
+        where &= pc.field("group_id") == group
     return replayed.tables.read(name, ["group_id"], where)
 
 

@@ -199,7 +199,7 @@ def _with_undecided(changes: pl.DataFrame, rules: ReplayRules, coverage: Coverag
 
 
 def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
-    """Add `complete` and `missing`; where a record before may be lost nothing is `previous`."""
+    """Add `complete`, `missing`, `is_undecided`; nothing is `previous` behind lost records."""
     since = pl.min_horizontal(pl.col("known_since").fill_null(-1), "record_offset")
     here = pl.col("position")
     own = pl.lit("this change may not have survived: ") + lost_between(coverage, here - 1, here + 1)
@@ -214,6 +214,7 @@ def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     complete = pl.col("missing").is_null()
     return told.with_columns(
         complete.alias("complete"),
+        pl.col("undecided").is_not_null().alias("is_undecided"),
         *(
             pl.when(complete).then(name).alias(name)
             for name in changes.columns
