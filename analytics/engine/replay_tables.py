@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import contract_frame, contract_schema
+from analytics.contracts import check_values, contract_frame, contract_schema
 from analytics.engine.cut_tables import Cut, LaidOutRecords
 from analytics.key_order import in_key_order
 from analytics.replay.graph import Pass, TableStep, passes, resolve
@@ -76,10 +76,15 @@ def of_bucket(
 
 
 def keep_tables(steps: Iterable[TableStep], tables: Mapping[str, Any], keep: Keep) -> None:
-    """Keep what steps made of tables."""
+    """Keep what steps made of tables.
+
+    Raises:
+        SchemaError: A value is none of its column's.
+    """
     for step in steps:
         if step.table is not None:
             rows = contract_frame(tables[step.output], step.table)
+            check_values(step.table, rows)
             keep(step.table, in_key_order(rows, table(step.table).key))
 
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import schemas
-from analytics.contracts import check_values, table_of, table_of_frame
+from analytics.contracts import check_values, contract_schema, table_of, table_of_frame
+from analytics.engine.replay_tables import keep_tables
+from analytics.questions.answer import Answer
 from analytics.questions.timeline import words
+from analytics.questions.timeline.question import TIMELINE, TimelineSettings
+from analytics.replay.graph import TableStep
 from schemas import Column
 from schemas.closed_lists import ClosedList, closed_list
 from schemas.errors import SchemaError
 from schemas.identities import kind_of, text_of
 from schemas.timeline_rules import timeline_verdicts
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 OPEN = {
     "an id, or a place in a file": {
@@ -98,6 +107,29 @@ FRAME = pl.DataFrame([ROW], words.VERDICTS)
 def test_another_word_is_refused_with_its_table_and_column(make: Callable[[], object]) -> None:
     with pytest.raises(SchemaError, match=r"offset_verdicts .* verdict is 'lost in the post'"):
         make()
+
+
+def kept_settings(source: str) -> list[str]:
+    """Keep a table of one setting, as a step of a replay does; return which tables are kept."""
+    row = dict.fromkeys(contract_schema("configs")) | {"source": source}
+    made = {"configs": pl.DataFrame([row], contract_schema("configs"))}
+    kept: list[str] = []
+    step = TableStep("configs", pl.DataFrame, ())
+    keep_tables([step], made, lambda name, _: kept.append(name))
+    return kept
+
+
+def test_what_a_step_of_a_replay_makes_is_refused_where_it_is_made() -> None:
+    assert kept_settings("file") == ["configs"]
+    with pytest.raises(SchemaError, match=r"configs .* source is 'hearsay'"):
+        kept_settings("hearsay")
+
+
+def test_what_a_question_answers_with_is_refused_where_it_is_made() -> None:
+    answer = Answer({_OF_OFFSETS: FRAME.to_arrow(compat_level=pl.CompatLevel.oldest())})
+    question = replace(TIMELINE, answer=lambda _state, _settings: answer)
+    with pytest.raises(SchemaError, match="verdict is 'lost in the post'"):
+        question.ask(cast("ReplayedWorkspace", None), TimelineSettings())
 
 
 def test_null_and_every_word_of_the_list_are_taken() -> None:
