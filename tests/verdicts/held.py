@@ -123,7 +123,7 @@ def hold_timeline(truth: Truth, told: Told) -> Held:
             said = [(row["verdict"], row["at"], row["was"], row["became"]) for row in rows]
             held.add(WRONG, happening.key[0], f"not told: {_shown(happening)}; told are {said}")
     for row in told.rows:
-        if row["verdict"] != LOST or not _is_of_share(truth, row):
+        if row["verdict"] not in WORDS[LOST] or not _is_of_share(truth, row):
             _hold_row(truth, row, held)
     _hold_shares(truth, told, by_key, held)
     return held
@@ -144,10 +144,10 @@ def _hold_shares(truth: Truth, told: Told, by_key: Mapping[Any, list[Row]], held
         return
     for key, starts in truth.share_lost.items():
         rows = _about(by_key, key)
-        said = [(each["was"], each["became"]) for each in rows if each["verdict"] == LOST]
+        said = [(each["was"], each["became"]) for each in rows if each["verdict"] in WORDS[LOST]]
         if starts in said or (not rows and _is_untold(told, by_key, key[0])):
             held.add(RIGHT if starts in said else CANNOT_TELL, key[0])
-        elif any(each["verdict"] == CANNOT_TELL for each in rows):
+        elif any(each["verdict"] == UNTOLD for each in rows):
             held.add(CANNOT_TELL, key[0])
         else:
             held.add(WRONG, key[0], f"state of share partition {key} went from {starts}: {said}")
