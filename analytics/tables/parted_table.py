@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from analytics.contracts import arrow_schema
 from analytics.key_order import in_key_order
@@ -163,6 +164,18 @@ class PartedTable:
             return self.schema.empty_table()
         return self._as_table(self.order.sort(pl.concat(found)).head(most))
 
+    def copied(self, folder: str) -> PartedTable:
+        """Return the same table, with copies of its files in a folder that is there.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        parts = [
+            _copy(each, f"{folder}/{number}.parquet") if isinstance(each, str) else each
+            for number, each in enumerate(self.parts)
+        ]
+        return replace(self, parts=parts)
+
     def _of_part(
         self, part: pa.Table | str, most: int, columns: Sequence[str] | None = None
     ) -> Iterator[pl.DataFrame]:
@@ -240,6 +253,14 @@ def _rows_in(part: pa.Table | str) -> int:
     filesystem, path = open_location(part)
     with reading(path), filesystem.open_input_file(path) as source:
         return int(pq.read_metadata(source).num_rows)
+
+
+def _copy(part: str, location: str) -> str:
+    source, path = open_location(part)
+    destination, place = open_location(location)
+    with reading(path):
+        fs.copy_files(path, place, source_filesystem=source, destination_filesystem=destination)
+    return location
 
 
 def _held(rows: pa.Table, most: int) -> Iterator[pl.DataFrame]:
