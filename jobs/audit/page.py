@@ -95,6 +95,10 @@ class _Stored:
         """Yield the rows of a table, some at a time."""
         return self.stored.pieces(name, columns)
 
+    def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table in its order, some at a time."""
+        return self.stored.parted(name, order_of(name)).pieces(columns)
+
     def count(self, name: str) -> int:
         """Return how many rows a table has."""
         return self.stored.parted(name, order_of(name)).num_rows

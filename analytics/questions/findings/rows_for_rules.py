@@ -172,8 +172,10 @@ class _Chosen:
         """
         columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
         wanted = [name for name in table.column_names if name in columns]
-        whole = isinstance(table, pa.Table)
-        for piece in [table.select(wanted)] if whole else table.pieces(wanted):
+        pieces = (
+            iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+        )
+        for piece in pieces:
             if not piece.num_rows:
                 yield polars_rows(piece)
                 continue
