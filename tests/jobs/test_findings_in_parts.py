@@ -59,15 +59,16 @@ def whole(state: ReplayedWorkspace) -> RuleFindings:
     return found
 
 
-@pytest.fixture(params=[20, 200])
+@pytest.fixture(scope="module", params=[20, 200])
 def parted(
     state: ReplayedWorkspace,
     request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> RuleFindings:
-    monkeypatch.setattr(rows_for_rules, "AT_ONCE", request.param)
-    found = found_in(replace(state, runner=PartRunner(str(tmp_path))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_for_rules, "AT_ONCE", request.param)
+        folder = str(tmp_path_factory.mktemp("parts"))
+        found = found_in(replace(state, runner=PartRunner(folder)))
     assert len(found.findings.parts) > 2
     return found
 
