@@ -76,12 +76,15 @@ class PartedTable:
             equal to the order are in one part.
         order: Sorts its rows.
         condition: Which of its rows count; None is all.
+        at_once: So many rows of all parts are held together when it is read, about; None where
+            they are not long.
     """
 
     schema: pa.Schema
     parts: Sequence[pa.Table | str]
     order: Order
     condition: pl.Expr | None = None
+    at_once: int | None = None
 
     @classmethod
     def held(cls, rows: pa.Table) -> PartedTable:
@@ -127,10 +130,11 @@ class PartedTable:
         """
         wanted = self.column_names if columns is None else list(columns)
         yield self.schema.empty_table().select(wanted)
+        at_once = self.at_once or _AT_ONCE
         if len(self.parts) == 1:
-            found = self._of_part(self.parts[0], _AT_ONCE, wanted)
+            found = self._of_part(self.parts[0], at_once, wanted)
         else:
-            most = max(_AT_ONCE // max(len(self.parts), 1), _FEWEST)
+            most = max(at_once // max(len(self.parts), 1), _FEWEST)
             read = list(dict.fromkeys([*wanted, *self.order.columns]))
             rows = [self._of_part(each, most, read) for each in self.parts]
             found = _merged(rows, self.order, most)

@@ -47,7 +47,7 @@ from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_pieces, write_text
-from reports.audit.findings import Found, answer_of, summary_of
+from reports.audit.findings import AuditFindings, answer_of, summary_of
 from reports.audit.json_lines import json_lines
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.page.html import html_of
@@ -235,7 +235,10 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     code = _exit_code(audited, found.counts, audit_options.fail_on)
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
     summary = summary_of(
-        Found(found.findings, found.counts, found.accepted), said, code, audit_options.fail_on
+        AuditFindings(found.findings, found.counts, found.accepted),
+        said,
+        code,
+        audit_options.fail_on,
     )
     changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
     kept = kept_tables(state, judged.keys(), found, changes)

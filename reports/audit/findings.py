@@ -55,7 +55,7 @@ _ENDED: Final = {
 
 
 @dataclass(frozen=True)
-class Found:
+class AuditFindings:
     """What an audit found.
 
     Attributes:
@@ -95,11 +95,11 @@ def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping
     return "\n\n".join(filter(None, parts))
 
 
-def _listed(found: pa.Table) -> Section:
-    has_changes = "change" in found.column_names
+def _listed(findings: pa.Table) -> Section:
+    has_changes = "change" in findings.column_names
     heads = {**(_CHANGE if has_changes else {}), **HEADS}
-    rows = _with_times(found, "since").append_column(
-        "is_severe", pc.not_equal(found["severity"], "info")
+    rows = _with_times(findings, "since").append_column(
+        "is_severe", pc.not_equal(findings["severity"], "info")
     )
     return Section(rows, heads, _ALSO, name="findings", problem="is_severe", spare=["partition"])
 
@@ -131,7 +131,9 @@ def _with_times(rows: pa.Table, name: str) -> pa.Table:
     return rows.set_column(rows.column_names.index(name), name, times(rows[name]))
 
 
-def summary_of(found: Found, said: Mapping[str, Any], code: int, fail_on: str) -> dict[str, Any]:
+def summary_of(
+    found: AuditFindings, said: Mapping[str, Any], code: int, fail_on: str
+) -> dict[str, Any]:
     """Return what `summary.json` says.
 
     Args:

@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables
 
 _GROUP: Final = OF_GROUP[0]
-_FOUND: Final = "found"
+_PART: Final = "rule_findings"
+
+AT_ONCE: Final = 20_000
+"""So many findings are held together when they are read: their texts are long."""
 
 FindingCounts = Mapping[tuple[str, str], int]
 """How many findings there are, by rule and severity; where there are none, nothing."""
@@ -130,8 +133,8 @@ def judged_in_parts(
         with rows_for_rules(by_group, tables, stored, as_of, runner.folder) as rows:
             its = replace(judgement, rules=by_group)
             make = partial(_findings_of_part, its, _given_back(its, rows, runner))
-            made = runner.run(make, rows.with_records, {_FOUND: WORST_FIRST})
-        parts += made.tables[_FOUND].parts
+            made = runner.run(make, rows.with_records, {_PART: WORST_FIRST})
+        parts += made.tables[_PART].parts
         sums += made.sums
     return _together(parts, sums)
 
@@ -157,7 +160,7 @@ def _in_parts(parts: Sequence[pa.Table | str]) -> PartedTable:
         return PartedTable.held(in_order(pa.concat_tables(held)))
     few = in_order(pa.concat_tables([FINDINGS.empty_table(), *held]))
     stored = [each for each in parts if isinstance(each, str)]
-    return PartedTable(FINDINGS, [few, *stored], WORST_FIRST)
+    return PartedTable(FINDINGS, [few, *stored], WORST_FIRST, at_once=AT_ONCE)
 
 
 def _added_up(counts: Iterable[FindingCounts]) -> FindingCounts:
@@ -181,7 +184,7 @@ def _findings_of_part(
     records = {name: arrow_rows(each) for name, each in records_in(rows).items()}
     tables = {each.table: arrow_rows(rows[each.table]) for each in judgement.rules}
     left, accepted = judgement.left(tables, held_records(records), given_back)
-    return PartAnswer({_FOUND: polars_rows(left)}, _Sums(accepted, counts_of(left)))
+    return PartAnswer({_PART: polars_rows(left)}, _Sums(accepted, counts_of(left)))
 
 
 def _given_back(
