@@ -132,8 +132,8 @@ def test_changes_rest_on_no_number_of_findings_at_a_time(
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have audits answer as those of large workspaces do, without Spark."""
-    monkeypatch.setattr("jobs.workspaces.answering.is_small_workspace", lambda _: False)
-    monkeypatch.setattr("jobs.workspaces.answering.java_problem", lambda: "there is none")
+    monkeypatch.setattr("jobs.workspaces.replayed.is_small_workspace", lambda _: False)
+    monkeypatch.setattr("jobs.workspaces.replayed.java_problem", lambda: "there is none")
     monkeypatch.setattr(rows_for_rules, "AT_ONCE", 100)
     monkeypatch.setattr(changes, "AT_ONCE", 20)
 
