@@ -138,8 +138,9 @@ def failing(console: Console, state: Replayed, answer: Answer) -> int:
     # Only messages are printed here, no suggestions.
     findings = findings_of(state, tables, input_words(state.inputs, {}), PHRASING).findings
     severe = as_severe(findings, state.fail_on)
-    for message in severe["message"].to_pylist():
-        console.error(message)
+    for messages in severe.pieces(["message"]):
+        for message in messages["message"].to_pylist():
+            console.error(message)
     if severe.num_rows:
         console.error(f"--fail-on {state.fail_on}: {count(severe.num_rows, 'finding')}")
     return SEVERE_FINDING if severe.num_rows else DONE

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from analytics.questions.balance.balance_tables import ORDERS as OF_BALANCE
-from analytics.questions.findings import audited_groups
+from analytics.questions.findings import audited_groups, found
 from analytics.questions.lag.question import BY_PARTITION
 from analytics.questions.lag.table import WORST_FIRST, worst_first
 from analytics.questions.rebalances.rebalance_tables import ORDERS as OF_REBALANCES
@@ -28,6 +28,7 @@ _ORDERS: Final[Mapping[str, Order]] = {
     "status_history": BY_PARTITION,
     "offset_moves": BY_PARTITION,
     "audited_groups": audited_groups.WORST_FIRST,
+    "findings": found.WORST_FIRST,
     "offset_verdicts": verdicts.WORST_FIRST,
 }
 """Those that are not in the order of their key."""

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
 from analytics.contracts import arrow_schema
 from analytics.key_order import in_key_order
@@ -75,12 +76,15 @@ class PartedTable:
             equal to the order are in one part.
         order: Sorts its rows.
         condition: Which of its rows count; None is all.
+        at_once: So many rows of all parts are held together when it is read, about; None where
+            they are not long.
     """
 
     schema: pa.Schema
     parts: Sequence[pa.Table | str]
     order: Order
     condition: pl.Expr | None = None
+    at_once: int | None = None
 
     @classmethod
     def held(cls, rows: pa.Table) -> PartedTable:
@@ -126,10 +130,11 @@ class PartedTable:
         """
         wanted = self.column_names if columns is None else list(columns)
         yield self.schema.empty_table().select(wanted)
+        at_once = self.at_once or _AT_ONCE
         if len(self.parts) == 1:
-            found = self._of_part(self.parts[0], _AT_ONCE, wanted)
+            found = self._of_part(self.parts[0], at_once, wanted)
         else:
-            most = max(_AT_ONCE // max(len(self.parts), 1), _FEWEST)
+            most = max(at_once // max(len(self.parts), 1), _FEWEST)
             read = list(dict.fromkeys([*wanted, *self.order.columns]))
             rows = [self._of_part(each, most, read) for each in self.parts]
             found = _merged(rows, self.order, most)
@@ -162,6 +167,18 @@ class PartedTable:
         if not found:
             return self.schema.empty_table()
         return self._as_table(self.order.sort(pl.concat(found)).head(most))
+
+    def copied(self, folder: str) -> PartedTable:
+        """Return the same table, with copies of its files in a folder that is there.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        parts = [
+            _copy(each, f"{folder}/{number}.parquet") if isinstance(each, str) else each
+            for number, each in enumerate(self.parts)
+        ]
+        return replace(self, parts=parts)
 
     def _of_part(
         self, part: pa.Table | str, most: int, columns: Sequence[str] | None = None
@@ -240,6 +257,14 @@ def _rows_in(part: pa.Table | str) -> int:
     filesystem, path = open_location(part)
     with reading(path), filesystem.open_input_file(path) as source:
         return int(pq.read_metadata(source).num_rows)
+
+
+def _copy(part: str, location: str) -> str:
+    source, path = open_location(part)
+    destination, place = open_location(location)
+    with reading(path):
+        fs.copy_files(path, place, source_filesystem=source, destination_filesystem=destination)
+    return location
 
 
 def _held(rows: pa.Table, most: int) -> Iterator[pl.DataFrame]:

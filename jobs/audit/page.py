@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from analytics.errors import CannotTellError, WorkspaceError
 from analytics.questions.table_orders import order_of
 from analytics.tables.stored_tables import StoredTables
@@ -18,8 +20,6 @@ from reports.page.sections.groups import worst_groups
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from reports.page.workspace_tables import Condition
 
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
@@ -83,7 +83,12 @@ class _Stored:
         # Files of parts are in order each, and not together.
         order = order_of(name)
         wanted = list(columns or self.stored.schema(name).names)
-        rows = self.stored.read(name, [*dict.fromkeys([*wanted, *order.columns])], where)
+        read = [*dict.fromkeys([*wanted, *order.columns])]
+        if where is None:
+            rows = self.stored.read(name, read)
+        else:
+            # Few of many: a scan of all files at once reads far ahead of them.
+            rows = pa.concat_tables(self.stored.pieces(name, read, where))
         return order.sorted(rows).select(wanted)
 
     def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
@@ -94,6 +99,10 @@ class _Stored:
     def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table, some at a time."""
         return self.stored.pieces(name, columns)
+
+    def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table in its order, some at a time."""
+        return self.stored.parted(name, order_of(name)).pieces(columns)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""

@@ -18,12 +18,17 @@ from analytics.questions.data_quality.question import (
     QualitySettings,
     team_suites,
 )
-from analytics.questions.findings.changes import with_changes
+from analytics.questions.findings.changes import changes_in_parts
 from analytics.questions.findings.configured_rules import configured_rules
-from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
+from analytics.questions.findings.findings_of import (
+    findings_of,
+    input_words,
+    severities_from,
+)
 from analytics.questions.findings.judged_tables import judged_tables
 from analytics.questions.findings.kept_tables import kept_tables
 from analytics.questions.registry import audited_questions
+from analytics.questions.table_orders import order_of
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import OFFSET_VERDICTS
 from analytics.redaction.redactor import WITHHELD
@@ -35,14 +40,14 @@ from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.hook import run_hook
 from jobs.audit.page import audit_summary, page_of_workspace
-from jobs.cli.console import HeldConsole
+from jobs.cli.console import HeldConsole, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_pieces, write_text
-from reports.audit.findings import answer_of, summary_of
+from reports.audit.findings import AuditFindings, answer_of, summary_of
 from reports.audit.json_lines import json_lines
 from reports.audit.metrics import MEASURED, Audited, metrics_of
 from reports.page.html import html_of
@@ -50,13 +55,11 @@ from reports.page.html import html_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pyarrow as pa
-
+    from analytics.questions.findings.findings_in_parts import FindingCounts
     from analytics.questions.question import Question
     from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
-    from reports.row_formats import Text
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""
@@ -101,31 +104,49 @@ def audit_of(
     audit_options: AuditOptions,
     output_format: str,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> tuple[Text, int]:
-    """Return what goes to stdout, and the exit code.
+) -> int:
+    """Print the answer, and return the exit code.
 
     Raises:
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
     # What is wrong with a suite is said before anything is done.
     team_suites(audit_options.expectations)
-    before = None if audit_options.since is None else _earlier(audit_options.since)
-    if audit_options.redact is None:
-        asked_of = input_words(options["inputs"], options)
-        with _audited(console, audit_options, options) as asked:
-            return _answered(console, audit_options, asked, before, output_format, asked_of)
-    key = key_in(audit_options.redact)
-    # Names never reach the folder, nor what is said meanwhile.
-    held = HeldConsole(console.quiet, console.verbose, console.progress)
-    with tempfile.TemporaryDirectory(prefix="groupscope-") as parts:
-        with (
-            tempfile.TemporaryDirectory(prefix="groupscope-") as folder,
-            _audited(held, replace(audit_options, out=folder), options) as asked,
-        ):
-            unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]), parts)
-        if unnamed.redactor is not None:
-            held.release(console, unnamed.redactor.text.replaced)
-        return _answered(console, audit_options, unnamed, before, output_format, _UNNAMED_DUMP)
+    with _earlier(audit_options.since) as before:
+        asking = _Asking(console, audit_options, before, output_format)
+        if audit_options.redact is None:
+            asked_of = input_words(options["inputs"], options)
+            with _audited(console, audit_options, options) as asked:
+                return _answered(asking, asked, asked_of)
+        key = key_in(audit_options.redact)
+        # Names never reach the folder, nor what is said meanwhile.
+        held = HeldConsole(console.quiet, console.verbose, console.progress)
+        with tempfile.TemporaryDirectory(prefix="groupscope-") as parts:
+            with (
+                tempfile.TemporaryDirectory(prefix="groupscope-") as folder,
+                _audited(held, replace(audit_options, out=folder), options) as asked,
+            ):
+                unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]), parts)
+            if unnamed.redactor is not None:
+                held.release(console, unnamed.redactor.text.replaced)
+            return _answered(asking, unnamed, _UNNAMED_DUMP)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """Who asks, and what is said to them.
+
+    Attributes:
+        console: Where it is told how far it is.
+        options: Of the audit.
+        before: The findings of an earlier audit; None where there is none to compare with.
+        output_format: Of the answer.
+    """
+
+    console: Console
+    options: AuditOptions
+    before: PartedTable | None
+    output_format: str
 
 
 @dataclass(frozen=True)
@@ -205,29 +226,25 @@ def _redacted(
     )
 
 
-def _answered(
-    console: Console,
-    audit_options: AuditOptions,
-    audited: _Audited,
-    before: pa.Table | None,
-    output_format: str,
-    asked_of: Mapping[str, str],
-) -> tuple[Text, int]:
-    """Apply the rules, keep and write what they find, and tell others."""
+def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -> int:
+    """Apply the rules, keep and write what they find, tell others, and print it."""
+    console, audit_options, before = asking.console, asking.options, asking.before
     state = audited.state
     judged = {**judged_tables(state), **audited.answers}
-    left, accepted = found = findings_of(state, judged, asked_of, PHRASING, audited.redactor)
-    # A finding that somebody waits for is not hidden by what cannot be told of something else.
-    code = state.exit_code or (
-        SEVERE_FINDING if as_severe(left, audit_options.fail_on).num_rows else DONE
-    )
-    code = code or (CANNOT_TELL if audited.is_open else DONE)
+    found = findings_of(state, judged, asked_of, PHRASING, audited.redactor)
+    code = _exit_code(audited, found.counts, audit_options.fail_on)
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
-    summary = summary_of(left, accepted, said, code, audit_options.fail_on)
-    kept = kept_tables(state, judged.keys(), found, before)
+    summary = summary_of(
+        AuditFindings(found.findings, found.counts, found.accepted),
+        said,
+        code,
+        audit_options.fail_on,
+    )
+    changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
+    kept = kept_tables(state, judged.keys(), found, changes)
     keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
     folder = Path(audit_options.out)
-    write_pieces(folder / LINES, json_lines(left))
+    write_pieces(folder / LINES, json_lines(found.findings.pieces()))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
     page = write_text(
@@ -237,11 +254,21 @@ def _answered(
     write_text(folder / SUMMARY, summary_text)
     console.say(f"audit: {page}")
     if audit_options.metrics is not None:
-        write_text(Path(audit_options.metrics), _metrics(state, left, code))
-    if audit_options.on_findings is not None and left.num_rows:
+        write_text(Path(audit_options.metrics), _metrics(state, found.counts, code))
+    if audit_options.on_findings is not None and found.counts:
         run_hook(console, audit_options.on_findings, folder / SUMMARY)
-    shown = left if before is None else with_changes(left, before)
-    return answer_of(shown, accepted, output_format, {**said, "summary": summary}), code
+    shown = found.findings if changes is None else changes
+    # What is printed is read as long as its parts are there.
+    print_text(answer_of(shown, found.accepted, asking.output_format, {**said, "summary": summary}))
+    return code
+
+
+def _exit_code(audited: _Audited, counts: FindingCounts, fail_on: str) -> int:
+    # A finding that somebody waits for is not hidden by what cannot be told of something else.
+    wanted = severities_from(fail_on)
+    is_severe = any(severity in wanted for _, severity in counts)
+    code = audited.state.exit_code or (SEVERE_FINDING if is_severe else DONE)
+    return code or (CANNOT_TELL if audited.is_open else DONE)
 
 
 def _ask(
@@ -293,15 +320,28 @@ def _keep_answer(
     return answer_exit_code(state, answer) == CANNOT_TELL
 
 
-def _metrics(state: Replayed, findings: pa.Table, code: int) -> str:
+def _metrics(state: Replayed, findings: FindingCounts, code: int) -> str:
     tables = {name: state.tables.read(name) for name in MEASURED if state.tables.has(name)}
     rules = configured_rules(state.settings.from_file.findings)
     return metrics_of(Audited(rules, findings, tables, instant_of(state), datetime.now(UTC), code))
 
 
-def _earlier(workspace: str) -> pa.Table:
+@contextmanager
+def _earlier(workspace: str | None) -> Iterator[PartedTable | None]:
+    """Hand over the findings of an earlier audit: a copy, as the new one may take its folder.
+
+    Raises:
+        CannotTellError: It did not come to its end.
+        WorkspaceError: It cannot be read.
+    """
+    if workspace is None:
+        yield None
+        return
     audit_summary(workspace)
-    return StoredTables(Workspace(workspace)).read("findings")
+    name = "findings"
+    found = StoredTables(Workspace(workspace)).parted(name, order_of(name))
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        yield found.copied(folder)
 
 
 def _as_json(summary: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from jobs.cli.console import Console, pass_console, print_text
+from jobs.cli.console import Console, pass_console
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.ending import fail_on_option
 from jobs.cli.options.retention_minutes import retention_minutes_option
@@ -90,6 +90,4 @@ def audit(console: Console, /, output_format: str, **options: Any) -> int:  # no
     audit_options = AuditOptions(
         **{each.name: options.pop(each.name) for each in fields(AuditOptions)}
     )
-    answer, code = audit_of(console, audit_options, output_format, **options)
-    print_text(answer)
-    return code
+    return audit_of(console, audit_options, output_format, **options)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.columns import WIDTH, printable
+from reports.layout.section import MOST, SHOWN, LongSection, Rows
 from reports.layout.sentences import nothing, paragraphs
 from reports.printed_times import times
 from reports.quantities import count
@@ -51,9 +54,22 @@ _ENDED: Final = {
 }
 
 
-def answer_of(
-    found: pa.Table, accepted: pa.Table, output_format: str, said: Mapping[str, Any]
-) -> Text:
+@dataclass(frozen=True)
+class AuditFindings:
+    """What an audit found.
+
+    Attributes:
+        findings: The table, the most severe first.
+        counts: How many there are, by rule and severity.
+        accepted: What was suppressed, by entry.
+    """
+
+    findings: Rows
+    counts: Mapping[tuple[str, str], int]
+    accepted: pa.Table
+
+
+def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping[str, Any]) -> Text:
     """Return an audit in one of the formats.
 
     Args:
@@ -62,12 +78,7 @@ def answer_of(
         output_format: text, json, csv or markdown.
         said: What JSON says besides.
     """
-    has_changes = "change" in found.column_names
-    heads = {**(_CHANGE if has_changes else {}), **HEADS}
-    rows = _with_times(found, "since").append_column(
-        "is_severe", pc.not_equal(found["severity"], "info")
-    )
-    listed = Section(rows, heads, _ALSO, name="findings", problem="is_severe", spare=["partition"])
+    listed = LongSection(found, _listed)
     entries = Section(
         _with_times(accepted, "until"),
         _SUPPRESSED,
@@ -77,14 +88,26 @@ def answer_of(
     )
     if output_format in {"json", "csv"}:
         return rendered([listed, entries], output_format, said)
-    sections = [each for each in (listed, entries) if each.rows.num_rows]
+    shown: list[Section | LongSection] = [listed, entries]
+    sections = [each for each in shown if each.rows.num_rows]
     told = render(sections, output_format, said)
     parts = [_sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
     return "\n\n".join(filter(None, parts))
 
 
-def _what_to_do(found: pa.Table) -> str:
-    critical = found.filter(pc.equal(found["severity"], CRITICAL))
+def _listed(findings: pa.Table) -> Section:
+    has_changes = "change" in findings.column_names
+    heads = {**(_CHANGE if has_changes else {}), **HEADS}
+    rows = _with_times(findings, "since").append_column(
+        "is_severe", pc.not_equal(findings["severity"], "info")
+    )
+    return Section(rows, heads, _ALSO, name="findings", problem="is_severe", spare=["partition"])
+
+
+def _what_to_do(found: Rows) -> str:
+    """Return the commands of what is critical; of more than people are shown, the first ones."""
+    first = found.first(found.num_rows if found.num_rows <= MOST else SHOWN)
+    critical = first.filter(pc.equal(first["severity"], CRITICAL))
     commands = list(filter(None, pc.unique(critical["suggestion"]).to_pylist()))
     return (
         "\n".join(["What to look at first:", *map(wrapped_command, commands)]) if commands else ""
@@ -109,39 +132,35 @@ def _with_times(rows: pa.Table, name: str) -> pa.Table:
 
 
 def summary_of(
-    found: pa.Table, accepted: pa.Table, said: Mapping[str, Any], code: int, fail_on: str
+    found: AuditFindings, said: Mapping[str, Any], code: int, fail_on: str
 ) -> dict[str, Any]:
     """Return what `summary.json` says.
 
     Args:
-        found: Rows of `findings`, the most severe first.
-        accepted: What was suppressed, by entry.
+        found: What was found.
         said: Of the answer: `as_of`, `input`.
         code: The exit code.
         fail_on: The option.
     """
-    severities, rules = _counts(found["severity"]), _counts(found["rule"])
-    worst = found.select(["severity", "rule", "finding_id", "message"]).slice(0, _WORST)
+    severities, rules = Counter[str](), Counter[str]()
+    for (rule, severity), number in found.counts.items():
+        rules[rule] += number
+        severities[severity] += number
+    worst = found.findings.first(_WORST).select(["severity", "rule", "finding_id", "message"])
     return {
         "schema_version": _SCHEMA_VERSION,
         "as_of": said["as_of"],
         "input": said["input"],
         "kafka_version": said.get("kafka_version"),
-        "findings": {each: severities.get(each, 0) for each in SEVERITIES},
+        "findings": {each: severities[each] for each in SEVERITIES},
         "by_rule": dict(sorted(rules.items())),
-        "suppressed": pc.sum(accepted["suppressed"], min_count=0).as_py(),
+        "suppressed": pc.sum(found.accepted["suppressed"], min_count=0).as_py(),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
         "worst": worst.to_pylist(),
         "fail_on": fail_on,
         "exit_code": code,
         "exit_reason": _ENDED.get(code, ""),
     }
-
-
-def _counts(column: pa.ChunkedArray) -> dict[str, int]:
-    """Return how often each value is there."""
-    counted: list[dict[str, Any]] = pc.value_counts(column).to_pylist()
-    return {each["values"]: each["counts"] for each in counted}
 
 
 def _sentence_of(summary: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import polars as pl
@@ -19,12 +19,17 @@ _ESCAPES: Final = {
 """What JSON cannot have within a text, and what stands for it."""
 
 
-def json_lines(findings: pa.Table) -> Iterator[str]:
-    """Yield findings as lines, in pieces; times are as they are printed everywhere."""
-    for start in range(0, findings.num_rows, _AT_ONCE):
-        rows = pl.DataFrame(pl.from_arrow(with_times(findings.slice(start, _AT_ONCE))))
-        lines = rows.select(_object(rows, {"evidence": _records(rows["evidence"])}))
-        yield lines.to_series().str.join("\n").item() + "\n"
+def json_lines(findings: Iterable[pa.Table]) -> Iterator[str]:
+    """Yield findings as lines, in pieces; times are as they are printed everywhere.
+
+    Args:
+        findings: Rows of `findings`, some after the others.
+    """
+    for piece in findings:
+        for start in range(0, piece.num_rows, _AT_ONCE):
+            rows = pl.DataFrame(pl.from_arrow(with_times(piece.slice(start, _AT_ONCE))))
+            lines = rows.select(_object(rows, {"evidence": _records(rows["evidence"])}))
+            yield lines.to_series().str.join("\n").item() + "\n"
 
 
 def _records(evidence: pl.Series) -> pl.Series:

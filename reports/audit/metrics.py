@@ -42,7 +42,7 @@ class Audited:
 
     Attributes:
         rules: Those that were looked for: one that found nothing counts 0.
-        findings: The table `findings`.
+        findings: How many there are, by rule and severity.
         tables: `MEASURED`, as far as they could be made.
         as_of: The instant asked about.
         ended_at: When the audit ended.
@@ -50,7 +50,7 @@ class Audited:
     """
 
     rules: Iterable[FindingRule]
-    findings: pa.Table
+    findings: Mapping[tuple[str, str], int]
     tables: Mapping[str, pa.Table]
     as_of: datetime
     ended_at: datetime
@@ -87,13 +87,11 @@ class _Collector(Collector):
 
 
 def _findings(of: Audited) -> Metric:
-    counted = of.findings.group_by(["rule", "severity"]).aggregate([([], "count_all")]).to_pylist()
-    found = {(each["rule"], each["severity"]): each["count_all"] for each in counted}
     looked_for = {(rule.name, rule.severity): 0 for rule in of.rules if rule.is_on}
     family = GaugeMetricFamily(
         "groupscope_findings", "Findings of a rule.", labels=["rule", "severity"]
     )
-    for (rule, severity), number in sorted({**looked_for, **found}.items()):
+    for (rule, severity), number in sorted({**looked_for, **of.findings}.items()):
         family.add_metric([rule, severity], number)
     return family
 

@@ -37,6 +37,9 @@ class Tables(Protocol):
     def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table that is there, some at a time; at least once."""
 
+    def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table that is there in its order, some at a time; at least once."""
+
     def count(self, name: str) -> int:
         """Return how many rows a table has that is there."""
 
@@ -63,6 +66,10 @@ class HeldTables(dict[str, pa.Table]):
     def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
         yield self.read(name, columns)
+
+    def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table."""
+        return self.pieces(name, columns)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""
@@ -109,6 +116,16 @@ class WorkspaceTables:
     def first(self, name: str, most: int, columns: Sequence[str] = ()) -> pa.Table:
         """Return the first rows of a table, which may be too large to be held, in its order."""
         return self.tables.first(name, columns, most) if name in self.tables else self.rows(name)
+
+    def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table of any size in its order, some at a time; at least once.
+
+        Args:
+            name: Which one; one that is not there has no rows.
+            columns: Those that are looked at.
+        """
+        there = name in self.tables
+        return self.tables.in_order(name, columns) if there else iter([self.rows(name, columns)])
 
     def largest(
         self,

@@ -35,11 +35,20 @@ def rows_of(rule: FindingRule, table: pa.Table, as_of: datetime) -> pa.Table:
         table: The one it names.
         as_of: The instant asked about.
     """
-    if not table.num_rows:
-        return table
+    return table.filter(mask_of(rule, table, as_of)) if table.num_rows else table
+
+
+def mask_of(rule: FindingRule, table: pa.Table, as_of: datetime) -> Any:  # noqa: ANN401 - Arrow's arrays
+    """Return of each row whether a rule is about it; never null.
+
+    Args:
+        rule: The rule.
+        table: Rows of the one it names, at least one.
+        as_of: The instant asked about.
+    """
     masks = [_mask(each, table, rule.thresholds, as_of) for each in rule.where]
     both = reduce(pc.and_kleene, masks) if masks else pa.repeat(True, table.num_rows)  # noqa: FBT003
-    return table.filter(pc.fill_null(both, fill_value=False))
+    return pc.fill_null(both, fill_value=False)
 
 
 def _mask(

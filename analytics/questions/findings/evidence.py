@@ -12,6 +12,7 @@ from typing import Final
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from schemas import table as contract
 from schemas.finding_records import FIRST, LOCATION, RecordSource, record_sources
@@ -82,6 +83,35 @@ def with_records(
         *(together[name].alias(RECORD_PREFIX + name) for name in EVIDENCE),
         together["at"].alias(RECORD_AT),
     )
+
+
+def tables_of_records(rule: FindingRule) -> set[str]:
+    """Return the tables in which the records of a rule's findings are looked for."""
+    sources = [record_sources()[each] for each in rule.record_of]
+    return {name for each in sources for name in (each.table, each.located_by) if name is not None}
+
+
+def columns_of_records() -> dict[str, list[str]]:
+    """Return by table the columns that are read of it when records are looked for."""
+    columns: dict[str, list[str]] = {}
+    for source in record_sources().values():
+        columns.setdefault(source.table, []).extend(columns_read(source))
+        if source.located_by is not None:
+            columns.setdefault(source.located_by, []).extend(_columns_located(source.located_by))
+    for name, read in columns.items():
+        log = [_LOG] if _has_logs(name) else []
+        columns[name] = list(dict.fromkeys(["group_id", *read, *log]))
+    return columns
+
+
+def held_records(tables: Mapping[str, pa.Table]) -> KnownRecords:
+    """Return tables that are here as what knows where records are."""
+    known = {name: ds.dataset(rows) for name, rows in tables.items()}
+
+    def read(name: str, columns: Sequence[str], where: pc.Expression) -> pa.Table:
+        return known[name].to_table(list(columns), filter=where)
+
+    return KnownRecords(frozenset(known), read)
 
 
 def columns_read(source: RecordSource) -> list[str]:
@@ -186,12 +216,13 @@ def _located(
     table: str, source: RecordSource, records: pl.DataFrame, known_records: KnownRecords
 ) -> pl.DataFrame:
     """Add copy, segment and batch of records, and when they were written."""
-    at = "effective_timestamp" if table == "offset_history" else "at"
+    at = _written_at(table)
     offsets = records["offset"].drop_nulls().unique().to_arrow().cast(pa.int64())
-    columns = ["coordinator_partition", "record_offset", *LOCATION, at]
     rows = _frame(
         known_records.read(
-            table, columns, pc.field("record_offset").isin(offsets) & _of_log(table, source)
+            table,
+            _columns_located(table),
+            pc.field("record_offset").isin(offsets) & _of_log(table, source),
         )
     )
     places = rows.rename({"coordinator_partition": "partition", "record_offset": "offset"})
@@ -205,10 +236,21 @@ def _located(
     return joined.with_columns(pl.coalesce(times).alias("at")).drop("located_at")
 
 
+def _columns_located(table: str) -> list[str]:
+    return ["coordinator_partition", "record_offset", *LOCATION, _written_at(table)]
+
+
+def _written_at(table: str) -> str:
+    return "effective_timestamp" if table == "offset_history" else "at"
+
+
+def _has_logs(name: str) -> bool:
+    return any(each.name == _LOG for each in contract(name).columns)
+
+
 def _of_log(name: str, source: RecordSource) -> pc.Expression:
     """Return which rows are of the log of a source: some tables have records of several."""
-    has_several = any(each.name == _LOG for each in contract(name).columns)
-    return pc.field(_LOG) == source.log if has_several else pc.scalar(True)  # noqa: FBT003
+    return pc.field(_LOG) == source.log if _has_logs(name) else pc.scalar(True)  # noqa: FBT003
 
 
 def _column(rows: pa.Table, name: str) -> pl.Series:

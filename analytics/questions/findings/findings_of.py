@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.questions.findings.advised_tools import GROUPS
 from analytics.questions.findings.configured_rules import configured_rules, suppressions_of
 from analytics.questions.findings.evidence import KnownRecords
-from analytics.questions.findings.found import findings, in_order
+from analytics.questions.findings.findings_in_parts import (
+    Judgement,
+    RuleFindings,
+    judged_in_parts,
+    with_held,
+)
+from analytics.questions.findings.found import findings
 from analytics.questions.findings.judged_tables import JudgedTables
-from analytics.questions.findings.suppressions import suppressed
 from analytics.replayed.answered_instant import instant_of
+from analytics.tables.parted_table import PartedTable
 from schemas.finding_records import record_sources
 from schemas.finding_rules import SEVERITIES
 
@@ -26,18 +33,6 @@ if TYPE_CHECKING:
 
 _SUPPRESSIONS = "suppressions"
 _OF_INPUT = ("topic_partition", "prefer_copy", "value_encoding")
-
-
-class RuleFindings(NamedTuple):
-    """What rules find.
-
-    Attributes:
-        findings: The table `findings`, the most severe first.
-        accepted: What was suppressed, by which entry.
-    """
-
-    findings: pa.Table
-    accepted: pa.Table
 
 
 def findings_of(
@@ -63,13 +58,13 @@ def findings_of(
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
     originals = {} if redactor is None else redactor.originals
-    found = findings(rules, tables, as_of, phrasing, asked_of, _known_records(state))
-    left, accepted = suppressed(found, entries, as_of, originals)
+    judgement = Judgement(rules, entries, as_of, phrasing, asked_of, originals)
+    left = judged_in_parts(judgement, tables, state.tables, _known_records(state), state.runner)
     if redactor is not None:
-        accepted = _without_names(accepted, redactor)
+        left = left._replace(accepted=_without_names(left.accepted, redactor))
     # An entry that has ended is a finding that nothing suppresses.
-    ended = findings(rules, {_SUPPRESSIONS: accepted}, as_of, phrasing, asked_of)
-    return RuleFindings(in_order(pa.concat_tables([left, ended])), accepted)
+    ended = findings(rules, {_SUPPRESSIONS: left.accepted}, as_of, phrasing, asked_of)
+    return with_held(left, ended)
 
 
 def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, str]:
@@ -113,7 +108,11 @@ def _without_names(accepted: pa.Table, redactor: Redactor) -> pa.Table:
     return pa.Table.from_pylist(rows, accepted.schema)
 
 
-def as_severe(findings: pa.Table, fail_on: str) -> pa.Table:
+def as_severe(findings: PartedTable, fail_on: str) -> PartedTable:
     """Return the findings that are as severe as `--fail-on` asks; none where that is `never`."""
-    words = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()
-    return findings.filter(pc.is_in(findings["severity"], pa.array(words, pa.string())))
+    return findings.where(pl.col("severity").is_in(severities_from(fail_on)))
+
+
+def severities_from(fail_on: str) -> Sequence[str]:
+    """Return the severities that `--fail-on` asks for; none where it is `never`."""
+    return SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on in SEVERITIES else ()

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.questions.findings.advised_tools import OF_GROUP, group_types
 from analytics.questions.findings.conditions import rows_of
@@ -25,10 +25,15 @@ from analytics.questions.findings.finding_rows import (
     value,
 )
 from analytics.questions.findings.judged_tables import JudgedTables, StoredRows
-from analytics.questions.findings.restore_commands import restore_commands
+from analytics.questions.findings.restore_commands import (
+    RestoreCommands,
+    lost_spans,
+    shared_commands,
+)
 from analytics.questions.findings.suggestions import Advice
 from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
 from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.tables.parted_table import Order
 from schemas.finding_rules import SEVERITIES, FindingRule
 
 _AT_ONCE: Final = 20_000
@@ -68,6 +73,7 @@ def findings(
     phrasing: Phrasing,
     asked_of: Mapping[str, str],
     known_records: KnownRecords | None = None,
+    given_back: Mapping[str, RestoreCommands] = MappingProxyType({}),
 ) -> pa.Table:
     """Apply rules to tables.
 
@@ -80,6 +86,8 @@ def findings(
             without which it is not the same, and with what was assumed of it besides.
         known_records: Where the records are found that the tables of rules do not have; None where
             only the messages count.
+        given_back: By rule the commands that give back what was lost, where the tables have only
+            some of the groups that one command serves.
 
     Returns:
         `FINDINGS`, the most severe first.
@@ -89,19 +97,26 @@ def findings(
         if rule.is_on and rule.table in tables:
             by_table.setdefault(rule.table, []).append(rule)
     parts = [FINDINGS.empty_table()]
-    words = _Words(phrasing, asked_of)
+    words = _Words(phrasing, asked_of, given_back)
     for name, its in by_table.items():
         for rule, chosen in zip(its, _chosen(its, tables[name], as_of), strict=True):
             parts += _of_rule(rule, chosen, words, known_records)
     return in_order(pa.concat_tables(parts))
 
 
+def _worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+    rank = pl.col(_ORDER[0]).cast(pl.Enum(SEVERITIES))
+    return rows.sort(rank, *_ORDER[1:], nulls_last=True, maintain_order=True)
+
+
+_ORDER: Final = ("severity", "rule", *_KEY, "finding_id")
+WORST_FIRST: Final = Order(_ORDER, _worst_first)
+"""The order of findings: the most severe first, then by rule and by what they are about."""
+
+
 def in_order(findings: pa.Table) -> pa.Table:
     """Return findings, the most severe first."""
-    rank = pc.index_in(findings["severity"], value_set=pa.array(SEVERITIES))
-    keys = ["rank", "rule", "group_id", "topic", "partition", "finding_id"]
-    order = [(each, "ascending") for each in keys]
-    return findings.append_column("rank", rank).sort_by(order).drop_columns(["rank"])
+    return WORST_FIRST.sorted(findings)
 
 
 def _chosen(
@@ -131,10 +146,12 @@ class _Words:
     Attributes:
         phrasing: How bytes and durations are said.
         asked_of: `input` and `dump` of suggestions.
+        given_back: Commands that are known, by rule.
     """
 
     phrasing: Phrasing
     asked_of: Mapping[str, str]
+    given_back: Mapping[str, RestoreCommands]
 
 
 def _of_rule(
@@ -145,7 +162,10 @@ def _of_rule(
         return
     types = group_types(rule, chosen, known_records)
     rows = with_records(rule, chosen.select(sorted(rule.columns())), known_records)
-    commands = None if rule.restore is None else restore_commands(rule.restore, rows)
+    commands = None
+    if rule.restore is not None:
+        known = words.given_back.get(rule.name) or shared_commands([lost_spans(rule.restore, rows)])
+        commands = known.of_groups(rows["group_id"])
     advice = Advice(rule, words.asked_of, types, commands)
     for piece in pieces(rows, rule.per, _AT_ONCE):
         yield _findings(rule, finding_rows(rule, piece), words.phrasing, advice)

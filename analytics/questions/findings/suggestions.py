@@ -29,7 +29,8 @@ class Advice:
         rule: The rule.
         asked_of: `input` and `dump`.
         types: Of groups, as `group_types` returns them; None where no command needs them.
-        restoring: As `restore_commands` returns them; None where the rule gives nothing back.
+        restoring: As `RestoreCommands.of_groups` returns them; None where the rule gives nothing
+            back.
     """
 
     rule: FindingRule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -93,6 +93,13 @@ def suppressed(
         for each, count in zip(known, counts, strict=True)
     ]
     return findings.filter(pa.array(left)), pa.Table.from_pylist(rows, SUPPRESSIONS)
+
+
+def accepted_together(parts: Sequence[pa.Table]) -> pa.Table:
+    """Return what was suppressed by which entry in all parts of the findings, at least one."""
+    place = SUPPRESSIONS.get_field_index("suppressed")
+    total = np.sum([each["suppressed"].to_numpy() for each in parts], axis=0, dtype=np.int64)
+    return parts[0].set_column(place, SUPPRESSIONS.field(place), pa.array(total, pa.int64()))
 
 
 class _Names:

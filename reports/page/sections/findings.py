@@ -6,6 +6,7 @@ A finding says where the records are that show it, and how Kafka's own tool prin
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -34,6 +35,7 @@ GONE: Final = "gone"
 _EXPLAINS: Final = (": ", " (", "; ", ", last at ")
 _SHORTEST_CLAUSE: Final = 24
 Row = Mapping[str, Any]
+_ID_OF_RULE: Final = ("rule", "finding_id")
 
 _DECODERS: Final = {
     CONSUMER_OFFSETS: "--offsets-decoder",
@@ -89,10 +91,13 @@ def _first_of_each_rule(read: WorkspaceTables) -> tuple[dict[str, _OfRule], dict
 
     There may be any number of findings; only those that a page has room for become Python.
     """
-    order = pl.DataFrame(pl.from_arrow(read.rows("findings", ["rule", "finding_id"])))
-    of_rule = order.group_by("rule", maintain_order=True)
-    counts = dict(of_rule.len().iter_rows())
-    first = of_rule.head(MOST_OF_A_RULE)
+    counts: Counter[str] = Counter()
+    first = pl.DataFrame(schema=dict.fromkeys(_ID_OF_RULE, pl.String))
+    for piece in read.in_order("findings", _ID_OF_RULE):
+        rows = pl.DataFrame(pl.from_arrow(piece)).cast(pl.String)
+        counts.update(dict(rows.group_by("rule", maintain_order=True).len().iter_rows()))
+        of_rule = pl.concat([first, rows]).group_by("rule", maintain_order=True)
+        first = of_rule.head(MOST_OF_A_RULE)
     is_shown = pc.field("finding_id").isin(first["finding_id"].to_arrow().cast(pa.string()))
     rows_of: dict[str, list[Row]] = {}
     # An id may be that of two findings: the order is the same, so that the first ones are shown.
@@ -147,12 +152,16 @@ def _records(evidence: Sequence[Row], segments: Segments) -> tuple[Record, ...]:
 
 def gone(read: WorkspaceTables) -> tuple[Cell, ...]:
     """Return what an earlier audit found and this one does not."""
-    rows = read.rows("finding_changes", ["message", "severity"], pc.field("change") == GONE)
-    cells = [
-        Cell(name_cut(row["message"], LONGEST_SENTENCE), tone=row["severity"])
-        for row in rows.slice(0, MOST_GONE).to_pylist()
-    ]
-    more = rows.num_rows - len(cells)
+    cells: list[Cell] = []
+    count = 0
+    for piece in read.in_order("finding_changes", ["message", "severity", "change"]):
+        rows = piece.filter(pc.equal(piece["change"], GONE))
+        count += rows.num_rows
+        cells += [
+            Cell(name_cut(row["message"], LONGEST_SENTENCE), tone=row["severity"])
+            for row in rows.slice(0, MOST_GONE - len(cells)).to_pylist()
+        ]
+    more = count - len(cells)
     return (*cells, *([Cell(f"{more:,} more in evaluations/finding_changes")] if more else []))
 
 

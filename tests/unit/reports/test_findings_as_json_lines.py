@@ -45,14 +45,14 @@ def plain(row: dict[str, Any]) -> str:
 
 @given(st.lists(FINDING, max_size=6))
 def test_lines_are_those_of_json(rows: list[dict[str, Any]]) -> None:
-    text = "".join(json_lines(pa.Table.from_pylist(rows, FINDINGS)))
+    text = "".join(json_lines([pa.Table.from_pylist(rows, FINDINGS)]))
     assert text == "".join(map(plain, rows))
 
 
 def test_lines_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_columns, "_AT_ONCE", 2)
     rows = [{"finding_id": str(number), "evidence": []} for number in range(5)]
-    pieces = list(json_lines(pa.Table.from_pylist(rows, FINDINGS)))
+    pieces = list(json_lines([pa.Table.from_pylist(rows, FINDINGS)]))
     assert len(pieces) == 3
     assert [json.loads(line)["finding_id"] for line in "".join(pieces).splitlines()] == [
         str(number) for number in range(5)
@@ -62,4 +62,4 @@ def test_lines_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_character_that_json_escapes_is_escaped() -> None:
     text = "".join(map(chr, range(300))) + "\N{LINE SEPARATOR}\N{PILE OF POO}"
     row = dict.fromkeys(FINDINGS.names) | {"message": text, "evidence": []}
-    assert "".join(json_lines(pa.Table.from_pylist([row], FINDINGS))) == plain(row)
+    assert "".join(json_lines([pa.Table.from_pylist([row], FINDINGS)])) == plain(row)

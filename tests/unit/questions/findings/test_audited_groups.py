@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from analytics.questions.findings.applied_rules import applied_rules
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
+from analytics.questions.findings.findings_in_parts import counts_of
 from schemas import table
 from schemas.finding_rules import finding_rules
 from tests.support.page_tables import finding, rows_of
@@ -166,7 +167,7 @@ def test_rules_are_kept_as_they_were_applied() -> None:
         each.configured({"hours": 6}) if each.name == "offsets_expire_soon" else each
         for each in finding_rules()
     ]
-    kept = applied_rules(rules, rows_of("findings", FINDINGS), {"lag"}).to_pylist()
+    kept = applied_rules(rules, counts_of(rows_of("findings", FINDINGS)), {"lag"}).to_pylist()
     by_name = {row["rule"]: row for row in kept}
     assert by_name["offsets_expire_soon"]["thresholds"] == "hours 6 (hours)"
     assert not by_name["offsets_expire_soon"]["was_applied"]

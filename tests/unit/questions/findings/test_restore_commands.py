@@ -10,7 +10,14 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.findings.restore_commands import MOST_GROUPS, restore_commands
+from analytics.questions.findings.restore_commands import (
+    MOST_GROUPS,
+    SPANS,
+    lost_spans,
+    shared_commands,
+)
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import RestoreColumns
 
 COLUMNS = RestoreColumns("was", "committed_at", "at", "timeline {dump}", "not_before")
@@ -45,7 +52,9 @@ def loss(
 
 def commands(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, str]]]:
     found: dict[str, list[dict[str, str]]] = {}
-    for row in restore_commands(COLUMNS, pl.DataFrame(rows, SCHEMA)).to_dicts():
+    lost = pl.DataFrame(rows, SCHEMA)
+    made = shared_commands([lost_spans(COLUMNS, lost)])
+    for row in made.of_groups(lost["group_id"]).to_dicts():
         found.setdefault(row.pop("group_id"), []).append(row)
     return found
 
@@ -141,3 +150,21 @@ def _fewest(rows: list[dict[str, Any]]) -> int:
             for chosen in combinations(ends, count)
         )
     )
+
+
+@given(_ROWS, st.integers(1, 4))
+def test_commands_of_all_groups_are_those_of_parts_of_them(
+    rows: list[dict[str, Any]], parts: int
+) -> None:
+    frame = pl.DataFrame(rows, SCHEMA)
+    whole = shared_commands([lost_spans(COLUMNS, frame)])
+    number = pl.col("group_id").rank("dense")
+    of_parts = [frame.filter(number % parts == each) for each in range(parts)]
+    spans = PartedTable(
+        arrow_rows(lost_spans(COLUMNS, frame)).schema,
+        [arrow_rows(lost_spans(COLUMNS, each)) for each in of_parts],
+        SPANS,
+    )
+    made = shared_commands(map(polars_rows, spans.pieces()))
+    assert made.served.equals(whole.served)
+    assert made.commands.equals(whole.commands)
