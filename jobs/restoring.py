@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import OutputRefusedError
+from analytics.gaps.gap import gap_documents, words_of
 from analytics.gaps.workspace_parts import left_out_of
 from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
@@ -62,6 +63,7 @@ def write_restored(
     metadata = {**_metadata(past, present), "include_live": include_live}
     metadata |= {
         "cannot_tell": list(answer.cannot_tell),
+        "gaps": gap_documents(answer.gaps),
         "left_out": left_out_of(past.manifest, past.tables.selection),
     }
     title = f"Committed offsets of {', '.join(past.inputs)} as of {past.instant}"
@@ -96,7 +98,7 @@ def _metadata(past: Replayed, present: Replayed) -> dict[str, Any]:
         },
         "kafka_version": past.release,
         "lines": lines_metadata(past.lines),
-        **({"uncertain": list(past.uncertain)} if past.uncertain else {}),
+        **({"uncertain": list(words_of(past.uncertain))} if past.uncertain else {}),
     }
 
 

@@ -19,6 +19,7 @@ from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.errors import InputNotRecognizedError
+from analytics.gaps.gap import Gap, words_of
 from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.workspace_parts import (
@@ -121,13 +122,13 @@ class Replayed(ReplayedWorkspace):
         inputs: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
         fail_on: From which severity of findings on the exit code is 1.
-        uncertain: What cannot be told of topics, settings and leaders, one sentence each.
+        uncertain: What cannot be told of topics, settings and leaders.
     """
 
     inputs: tuple[str, ...] = ()
     exit_code: int = 0
     fail_on: str = NEVER
-    uncertain: tuple[str, ...] = ()
+    uncertain: tuple[Gap, ...] = ()
 
     @property
     def response_metadata(self) -> dict[str, Any]:
@@ -140,7 +141,7 @@ class Replayed(ReplayedWorkspace):
             "assumed": assumed_in(self.manifest),
             "filters": filters_of(self.manifest),
             "left_out": left_out_of(self.manifest, self.tables.selection),
-            **({"uncertain": list(self.uncertain)} if self.uncertain else {}),
+            **({"uncertain": list(words_of(self.uncertain))} if self.uncertain else {}),
             **({"by_settings": by_settings} if (by_settings := self._by_settings()) else {}),
         }
 
@@ -312,7 +313,7 @@ def _with_doubts(state: Replayed, needs: Sequence[str], console: Console) -> Rep
     if not uncertain:
         return state
     for each in uncertain:
-        console.error(f"cannot tell: {each}")
+        console.error(f"cannot tell: {each.words}")
     return replace(state, uncertain=uncertain, exit_code=state.exit_code or CANNOT_TELL)
 
 
