@@ -37,7 +37,7 @@ PLAIN_TYPES: Final = {
 }
 """Types of parameters besides names, whose types are the kinds of `schemas.identities` (`group`),
 or several of a kind (`groups`)."""
-_FOLDER: Final = "gaps"
+FOLDER: Final = "gaps"
 _KEYS: Final = ("about", "advice", "words", "place", "parameters")
 
 
@@ -135,7 +135,7 @@ def gap_kinds() -> Mapping[str, GapKind]:
         SchemaError: A file is wrong, or two gaps have one code.
     """
     found: dict[str, GapKind] = {}
-    for stem, file, document in documents(_FOLDER):
+    for stem, file, document in documents(FOLDER):
         try:
             kinds_of_file = {each.code: each for each in parse_gaps(document, stem)}
         except SchemaError as error:

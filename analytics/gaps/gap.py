@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +13,7 @@ import polars as pl
 from analytics.contracts import table_of
 from analytics.dump.inspection.limitations import ranges
 from schemas.gap_words import NUMBER, Filled
-from schemas.gaps import COUNT, PATTERN, PLACE, GapKind, ParameterType, gap_kind
+from schemas.gaps import COUNT, PATTERN, PLACE, TEXT, GapKind, ParameterType, gap_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,53 @@ class Gap:
     def reason(self) -> str:
         """The same without the group, for a row that names it."""
         return self.kind.template.without_group.filled(self._texts)
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """Yield the kind (`schemas.identities`) and the name of all that is named in it."""
+        yield from (
+            (kind, name)
+            for kind, name in (("topic", self.topic), ("group", self.group_id))
+            if name is not None
+        )
+        for name, value in self.parameters.items():
+            declared = self.kind.parameters[name]
+            for each in _items(declared, value):
+                if isinstance(each, Gap):
+                    yield from each.names()
+                elif declared.identifies is not None:
+                    yield declared.identifies, each
+
+    def renamed(self, name: Callable[[str, str], str], text: Callable[[str], str]) -> Gap:
+        """Return the same with other names.
+
+        Args:
+            name: Takes a kind and a name, and returns the other one.
+            text: Takes words that may have names in them.
+        """
+
+        def other(declared: ParameterType, value: Any) -> Any:  # noqa: ANN401 - as checked
+            if isinstance(value, Gap):
+                return value.renamed(name, text)
+            if declared.identifies is not None:
+                return name(declared.identifies, value)
+            return text(value) if declared.name == TEXT else value
+
+        parameters: dict[str, Value] = {}
+        for each, value in self.parameters.items():
+            declared = self.kind.parameters[each]
+            items = tuple(other(declared, item) for item in _items(declared, value))
+            parameters[each] = items if declared.is_list else next(iter(items), None)
+        return replace(
+            self,
+            topic=None if self.topic is None else name("topic", self.topic),
+            group_id=None if self.group_id is None else name("group", self.group_id),
+            parameters=parameters,
+        )
+
+    @property
+    def parameters_as_json(self) -> str:
+        """Its parameters as the table `gaps` has them."""
+        return json.dumps(_parameters(self), ensure_ascii=False)
 
     @property
     def place(self) -> dict[str, Any]:
@@ -195,7 +242,7 @@ def gap_rows(gaps: Mapping[str, Iterable[Gap]]) -> pa.Table:
             {
                 "question": question,
                 **_columns(each),
-                "parameters": json.dumps(_parameters(each), ensure_ascii=False),
+                "parameters": each.parameters_as_json,
             }
             for question, some in gaps.items()
             for each in dict.fromkeys(some)
@@ -258,6 +305,13 @@ def _value_of(declared: ParameterType, value: Any) -> Any:  # noqa: ANN401 - as 
     return tuple(_gap_of(each) for each in value) if declared.is_list else _gap_of(value)
 
 
+def _items(declared: ParameterType, value: Any) -> Sequence[Any]:  # noqa: ANN401 - as checked
+    """Return what a parameter holds, one or several; none where it lacks."""
+    if value is None:
+        return ()
+    return tuple(value) if declared.is_list else (value,)
+
+
 def _check(code: str, name: str, declared: ParameterType, value: object) -> None:
     if value is None and declared.is_optional:
         return
@@ -281,5 +335,5 @@ def _text(declared: ParameterType, value: Any) -> str | int | None:  # noqa: ANN
         return ranges(value) if declared.is_list else str(value)
     if declared.name == "gap":
         return joined(value) if declared.is_list else str(value.words)
-    items = value if declared.is_list else (value,)
+    items = _items(declared, value)
     return ", ".join(repr(each) if declared.name == PATTERN else each for each in items)
