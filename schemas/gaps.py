@@ -113,8 +113,8 @@ class GapKind:
         for each in self.template.values:
             if (each.name in self.counts) != (each.forms is not None):
                 raise SchemaError(f'"{each.name}" has forms for one and many if it is a count')
-            if each.forms is not None and not all(NUMBER in form for form in each.forms):
-                raise SchemaError(f'a form of "{each.name}" has no {NUMBER} for the number')
+            if each.forms is not None and NUMBER not in each.forms[1]:
+                raise SchemaError(f'"{each.name}" of many has no {NUMBER} for the number')
 
     @property
     def counts(self) -> frozenset[str]:

@@ -288,8 +288,8 @@ def _ask(
     return failed, gaps, is_open or bool(failed)
 
 
-class _Kept(NamedTuple):
-    """What is left of an answer whose tables are in the workspace.
+class _WhatIsOpen(NamedTuple):
+    """What an answer, whose tables are in the workspace, leaves open.
 
     Attributes:
         gaps: What cannot be told.
@@ -302,7 +302,7 @@ class _Kept(NamedTuple):
 
 def _keep_answer(
     console: Console, question: Question[Any, Any], settings: Mapping[str, Any], state: Replayed
-) -> _Kept:
+) -> _WhatIsOpen:
     """Answer a question into the workspace, and return what it cannot tell.
 
     The answer is let go before the next question is asked: each may be large.
@@ -313,7 +313,7 @@ def _keep_answer(
     keep_evaluations(state.tables.workspace, answer.tables_to_keep, state)
     uncertain = uncertain_metadata(state, question.needs_of(chosen))
     is_open = answer_exit_code(state, answer) == CANNOT_TELL
-    return _Kept((*answer.gaps, *uncertain), is_open)
+    return _WhatIsOpen((*answer.gaps, *uncertain), is_open)
 
 
 def _metrics(state: Replayed, findings: pa.Table, code: int) -> str:

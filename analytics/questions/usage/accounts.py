@@ -192,12 +192,12 @@ def untabled_usage(manifest: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
-def gaps_in_usage(manifest: Mapping[str, Any], found: Identity) -> list[Gap]:
+def gaps_in_usage(manifest: Mapping[str, Any], identity: Identity) -> list[Gap]:
     """Return what the dump does not tell.
 
     Args:
         manifest: Of a decode run.
-        found: Whether bytes come out even.
+        identity: Whether bytes come out even.
     """
     return [
         *_filtered(manifest),
@@ -209,7 +209,7 @@ def gaps_in_usage(manifest: Mapping[str, Any], found: Identity) -> list[Gap]:
             for each in manifest.get("unreadable", ())
         ),
         *_archived(manifest),
-        *_uneven(found),
+        *_uneven(identity),
     ]
 
 
@@ -267,15 +267,15 @@ def _archived(manifest: Mapping[str, Any]) -> list[Gap]:
     return [gap("archived_bytes", partitions=len(rows))] if rows else []
 
 
-def _uneven(found: Identity) -> list[Gap]:
+def _uneven(identity: Identity) -> list[Gap]:
     gaps = []
-    if found.unchecked:
+    if identity.unchecked:
         gaps.append(gap("bytes_of_another_version"))
-    if found.unexplained:
-        gaps.append(gap("bytes_unexplained", unexplained=found.unexplained))
-    if found.uncounted:
-        topic, partition = next(iter(found.uncounted))
-        uncounted = sum(map(abs, found.uncounted.values()))
+    if identity.unexplained:
+        gaps.append(gap("bytes_unexplained", unexplained=identity.unexplained))
+    if identity.uncounted:
+        topic, partition = next(iter(identity.uncounted))
+        uncounted = sum(map(abs, identity.uncounted.values()))
         gaps.append(gap("bytes_uncounted", topic=topic, partition=partition, uncounted=uncounted))
     return gaps
 

@@ -51,7 +51,10 @@ def test_a_sound_one_is_taken() -> None:
         ({"parameters": {"offsets": "count", "why": "text?"}}, "is for what may lack"),
         ({"place": ["group_id", "topic"]}, "is for what may lack, and nothing may"),
         ({"words": "[{group_id}: ]{offsets} offsets: {why}"}, "has forms for one and many"),
-        ({"words": "[{group_id}: ]{offsets:# is|they are}: {why}"}, "has no # for the number"),
+        (
+            {"words": "[{group_id}: ]{offsets:# is|they are}: {why}"},
+            "of many has no # for the number",
+        ),
         ({"words": "[{group_id}: {offsets:#|#}: {why}"}, "never closed"),
         ({"words": "{group_id]: {offsets:#|#}: {why}"}, "has no other"),
         ({"parameters": {"offsets": "count", "why": "text", "topic": "text"}}, "as a place is"),
