@@ -86,7 +86,7 @@ def ask_and_show(
         metadata = {
             **state.response_metadata,
             "cannot_tell": [*answer.cannot_tell, *words_of(state.uncertain)],
-            "gaps": gap_documents((*answer.gaps, *state.uncertain)),
+            "gaps": gap_documents((*answer.gaps, *state.gaps)),
             **answer.summary,
         }
         shown = show(state, answer, output_format, metadata)

@@ -84,7 +84,7 @@ def shown_comparison(
     metadata = {
         **state.response_metadata,
         "cannot_tell": list(answer.groups.cannot_tell),
-        "gaps": gap_documents(answer.groups.gaps),
+        "gaps": gap_documents((*answer.groups.gaps, *state.gaps)),
     }
     text = render_comparison(result, output_format, metadata)
     return PrintedAnswer(text, state.exit_code or (DONE if result.is_equal else DIFFERENT))

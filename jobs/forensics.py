@@ -142,7 +142,7 @@ def forensics_of(
             "to": iso_time(window.end),
             "groups": groups,
             "cannot_tell": list(incident.cannot_tell),
-            "gaps": gap_documents(gaps),
+            "gaps": gap_documents((*gaps, *before.left_out, *after.left_out)),
         }
         code = _code(console, forensics_options, incident, unread)
         _write(forensics_options.out, incident, state, {**said, "exit_code": code})

@@ -313,7 +313,7 @@ def _keep_answer(
     keep_evaluations(state.tables.workspace, answer.tables_to_keep, state)
     uncertain = uncertain_metadata(state, question.needs_of(chosen))
     is_open = answer_exit_code(state, answer) == CANNOT_TELL
-    return _WhatIsOpen((*answer.gaps, *uncertain), is_open)
+    return _WhatIsOpen((*answer.gaps, *state.left_out, *uncertain), is_open)
 
 
 def _metrics(state: Replayed, findings: pa.Table, code: int) -> str:

@@ -152,6 +152,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
     from jobs.workspaces.compared_states import (  # noqa: PLC0415
         compared_metadata,
         compared_states,
+        gaps_of_both,
         left_out_of_both,
     )
     from reports.answers.diff import render_difference  # noqa: PLC0415
@@ -167,7 +168,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
         metadata = {
             **compared_metadata(before, after),
             "cannot_tell": list(answer.cannot_tell),
-            "gaps": gap_documents(answer.gaps),
+            "gaps": gap_documents((*answer.gaps, *gaps_of_both(before, after))),
             "left_out": left_out_of_both(before, after),
         }
         text = render_difference(answer.tables, output_format, metadata)

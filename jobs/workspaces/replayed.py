@@ -131,6 +131,16 @@ class Replayed(ReplayedWorkspace):
     uncertain: tuple[Gap, ...] = ()
 
     @property
+    def left_out(self) -> tuple[Gap, ...]:
+        """What is asked about and the workspace was made without."""
+        return tuple(left_out_of(self.manifest, self.tables.selection))
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What cannot be told, whatever is asked."""
+        return (*self.left_out, *self.uncertain)
+
+    @property
     def response_metadata(self) -> dict[str, Any]:
         """What every answer says of what it was asked of."""
         return {
@@ -140,7 +150,7 @@ class Replayed(ReplayedWorkspace):
             "lines": lines_metadata(self.lines),
             "assumed": assumed_in(self.manifest),
             "filters": filters_of(self.manifest),
-            "left_out": left_out_of(self.manifest, self.tables.selection),
+            "left_out": list(words_of(self.left_out)),
             **({"uncertain": list(words_of(self.uncertain))} if self.uncertain else {}),
             **({"by_settings": by_settings} if (by_settings := self._by_settings()) else {}),
         }
@@ -321,7 +331,7 @@ def _report_filters(console: Console, manifest: Mapping[str, Any], selection: Se
     """Say what a workspace was made without; return whether the question is about any of it."""
     left_out = left_out_of(manifest, selection)
     for each in left_out:
-        console.error(f"cannot tell: {each}")
+        console.error(f"cannot tell: {each.words}")
     filters = filters_of(manifest)
     given = {"groups": selection.groups, "exclude_groups": selection.exclude_groups}
     given["data_topics"] = selection.topics
