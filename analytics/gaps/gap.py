@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from analytics.contracts import table_of
 from analytics.dump.inspection.limitations import ranges
+from analytics.epoch_times import iso_time, milliseconds_of
 from schemas.gap_words import NUMBER, Filled
 from schemas.gaps import COUNT, PATTERN, PLACE, TEXT, GapKind, ParameterType, gap_kind
 
@@ -78,7 +80,7 @@ class Gap:
         """What its code means."""
         return gap_kind(self.code)
 
-    @property
+    @cached_property
     def words(self) -> str:
         """What cannot be told and why, in a clause."""
         return self.kind.template.filled(self._texts)
@@ -143,7 +145,7 @@ class Gap:
     @property
     def _texts(self) -> dict[str, str | int | None]:
         texts: dict[str, str | int | None] = {
-            name: each.isoformat() if isinstance(each, datetime) else each
+            name: iso_time(milliseconds_of(each)) if isinstance(each, datetime) else each
             for name, each in self.place.items()
         }
         for name, value in self.parameters.items():
@@ -275,7 +277,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - as JSON has it
         place = {name: _plain(each) for name, each in value.place.items() if each is not None}
         return {"code": value.code, **place, "parameters": _parameters(value)}
     if isinstance(value, datetime):
-        return value.isoformat()
+        return iso_time(milliseconds_of(value))
     if value is None or isinstance(value, str | int):
         return value
     return [_plain(each) for each in value]

@@ -15,6 +15,7 @@ import polars as pl
 from analytics.contracts import contract_schema, table_of_frame
 from analytics.gaps.gap import Gap, gap
 from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.lines import parsed_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -255,6 +256,7 @@ def _later(manifest: Mapping[str, Any]) -> list[Gap]:
             topic=each["topic"],
             partition=each["partition"],
             from_offset=each["absent_leaders"][0]["first_offset"],
+            from_time=parsed_time(each["absent_leaders"][0]["since"]),
             why=each["absent_leaders"][0]["why"],
         )
         for each in manifest["partitions"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pytest
 
+from analytics.gaps.gap import gap_documents, gap_of_row, gap_rows
 from analytics.questions.usage.accounts import Identity, gaps_in_usage
 from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import usage_tables
@@ -86,3 +88,16 @@ def test_what_a_decode_run_left_out_is_cannot_tell() -> None:
     assert left_out.code == "records_left_out"
     assert left_out.words.endswith("left out when this was decoded (--group)")
     assert gaps_in_usage(manifest | {"options": {}}, even) == []
+
+
+def test_what_a_leader_wrote_whose_log_is_absent_is_cannot_tell_from_then_on() -> None:
+    since = datetime(2026, 11, 21, 9, 14, 13, tzinfo=UTC)
+    absent = {"since": since.isoformat(), "first_offset": 40, "why": "broker 2 led"}
+    row = {"topic": "__consumer_offsets", "partition": 2, "copy": "b", "absent_leaders": [absent]}
+    manifest = {"options": {}, "absent_partitions": {}, "partitions": [row]}
+    gaps = gaps_in_usage(manifest, Identity(0, 0, {}, []))
+    (kept,) = gap_rows({"usage": gaps}).to_pylist()
+    assert kept["code"] == "last_of_key_elsewhere"
+    assert (kept["partition"], kept["from_offset"], kept["from_timestamp"]) == (2, 40, since)
+    assert [gap_of_row(kept)] == gaps
+    assert gap_documents(gaps)[0]["from_timestamp"] == "2026-11-21T09:14:13.000Z"
