@@ -78,9 +78,10 @@ fuzz: $(VENV)/.fuzz-ready ## feed readers, decoders and questions mutated bytes,
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m fuzz $(ARGS)
 
 .PHONY: docs
-docs: setup ## write the pages of tables and rules anew from the schemas
+docs: setup ## write the pages of tables, rules and gaps anew from the schemas
 	$(BIN)/python docs/render_tables.py
 	$(BIN)/python docs/render_findings.py
+	$(BIN)/python docs/render_gaps.py
 
 ##@ Measure
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import click
 
 from analytics.errors import SettingRefusedError
+from analytics.gaps.gap import gap_documents, words_of
 from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
@@ -84,7 +85,8 @@ def ask_and_show(
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
             **state.response_metadata,
-            "cannot_tell": [*answer.cannot_tell, *state.uncertain],
+            "cannot_tell": [*answer.cannot_tell, *words_of(state.uncertain)],
+            "gaps": gap_documents((*answer.gaps, *state.gaps)),
             **answer.summary,
         }
         shown = show(state, answer, output_format, metadata)
@@ -106,8 +108,8 @@ def report_answer(console: Console, answer: Answer) -> None:
         console.say(each)
     for each in answer.warnings:
         console.warn(each)
-    for each in answer.doubts:
-        console.error(f"cannot tell: {each}")
+    for doubt in answer.doubts:
+        console.error(f"cannot tell: {doubt.words}")
 
 
 def answer_exit_code(state: Replayed, answer: Answer) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.errors import CannotTellError, InputUnreadableError
+from analytics.gaps.gap import gap_documents
 from analytics.questions.describe.compared import asked_names, existing_topics, why_not_described
 from analytics.questions.describe.description import described_groups
 from jobs.asking import PrintedAnswer
@@ -80,7 +81,11 @@ def shown_comparison(
     """
     assert answer.groups is not None
     result = compare_saved(path, source, state, console, lag)
-    metadata = {**state.response_metadata, "cannot_tell": list(answer.groups.cannot_tell)}
+    metadata = {
+        **state.response_metadata,
+        "cannot_tell": list(answer.groups.cannot_tell),
+        "gaps": gap_documents((*answer.groups.gaps, *state.gaps)),
+    }
     text = render_comparison(result, output_format, metadata)
     return PrintedAnswer(text, state.exit_code or (DONE if result.is_equal else DIFFERENT))
 

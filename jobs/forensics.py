@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.contracts import table_of
+from analytics.gaps.gap import gap_documents, words_of
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.question import DIFF, OFFSETS, DiffSettings
@@ -109,6 +110,7 @@ def forensics_of(
         console.say(f"forensics: before and after {iso_time(around)}")
         with compared_states(quiet, *sides, needs=ROWS_OF_STATES, **asked_for) as (before, after):
             asked = select_groups(before).without_missing(groups)
+            gaps = (*asked.gaps, *before.uncertain, *after.uncertain)
             incident = Incident(
                 around=around,
                 begin=window.begin,
@@ -120,7 +122,7 @@ def forensics_of(
                 events=of_groups(events_in(happenings["group_events"], window), groups),
                 cluster=cluster_of(state, window),
                 others=others_of(state, frozenset(groups), meanwhile),
-                cannot_tell=(*asked.cannot_tell, *before.uncertain, *after.uncertain),
+                cannot_tell=words_of(gaps),
             )
             present = replace(
                 state, tables=replace(state.tables, selection=before.tables.selection)
@@ -140,6 +142,7 @@ def forensics_of(
             "to": iso_time(window.end),
             "groups": groups,
             "cannot_tell": list(incident.cannot_tell),
+            "gaps": gap_documents((*gaps, *before.left_out, *after.left_out)),
         }
         code = _code(console, forensics_options, incident, unread)
         _write(forensics_options.out, incident, state, {**said, "exit_code": code})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import OutputRefusedError
-from analytics.gaps.workspace_parts import left_out_of
+from analytics.gaps.gap import gap_documents, words_of
 from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replayed.answered_instant import answered_instant
@@ -62,7 +62,8 @@ def write_restored(
     metadata = {**_metadata(past, present), "include_live": include_live}
     metadata |= {
         "cannot_tell": list(answer.cannot_tell),
-        "left_out": left_out_of(past.manifest, past.tables.selection),
+        "gaps": gap_documents((*answer.gaps, *past.gaps)),
+        "left_out": list(words_of(past.left_out)),
     }
     title = f"Committed offsets of {', '.join(past.inputs)} as of {past.instant}"
     followed = _followed(past)
@@ -92,11 +93,11 @@ def _metadata(past: Replayed, present: Replayed) -> dict[str, Any]:
         "against": {
             "as_of": answered_instant(present),
             "input": list(present.inputs),
-            "left_out": left_out_of(present.manifest, present.tables.selection),
+            "left_out": list(words_of(present.left_out)),
         },
         "kafka_version": past.release,
         "lines": lines_metadata(past.lines),
-        **({"uncertain": list(past.uncertain)} if past.uncertain else {}),
+        **({"uncertain": list(words_of(past.uncertain))} if past.uncertain else {}),
     }
 
 

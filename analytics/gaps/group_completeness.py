@@ -1,4 +1,4 @@
-"""What a dump cannot tell about groups at an instant, in words: never "none" where it is unknown.
+"""What a dump cannot tell about groups at an instant: never "none" where it is unknown.
 
 A group lives in one partition of `__consumer_offsets`. Where the dump has no copy of it, or lacks
 what was in it before the instant, nothing is known of the group.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -17,16 +17,15 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.found_losses import Loss, lacks
-from analytics.dump.inspection.limitations import ranges
 from analytics.engine.key_places import homes_in
-from analytics.gaps.groups_between_cuts import (
-    disputed_partitions,
-    groups_between_cuts,
-)
+from analytics.gaps.gap import Gap, gap, joined
+from analytics.gaps.group_gaps import GroupGaps, gap_between_cuts
+from analytics.gaps.groups_between_cuts import disputed_partitions, groups_between_cuts
 from analytics.gaps.internal_topics import (
     by_which_setting,
     ends_of,
     losses_of,
+    lost_records,
     partition_count,
     partitions_that_fit,
 )
@@ -35,38 +34,17 @@ from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends
 from analytics.replay.log.internal_partitions import home_of, internal_partition, is_one_of
-from analytics.replay.log.losses import why_disputed
 from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
+    from analytics.replay.log.frames import Frame
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5
-
-
-@dataclass(frozen=True)
-class GroupGaps:
-    """Why something of a group cannot be told; null is told whole.
-
-    Attributes:
-        offsets: Why its committed or pending offsets may not be all, or not the last ones.
-        membership: Why its state, members and assignments may not be the last ones.
-        history: Why its history has gaps.
-    """
-
-    offsets: str | None = None
-    membership: str | None = None
-    history: str | None = None
-
-    @property
-    def reasons(self) -> list[str]:
-        """All of them, each once."""
-        found = (self.offsets, self.membership, self.history)
-        return list(dict.fromkeys(each for each in found if each is not None))
 
 
 @dataclass(frozen=True)
@@ -83,21 +61,22 @@ class GroupCompleteness:
         """Return why the offsets, the membership and the history of a group cannot be told."""
         nothing = self.of_group(group)
         if nothing is not None:
-            return GroupGaps(nothing, nothing, nothing)
+            return GroupGaps((nothing,), (nothing,), (nothing,))
         membership = self.incomplete(group)
-        between = self._between_cuts.get(group)
         home = self.home(group)
         offsets, history = undecided_of(self.replayed, group, home)
         if (disputed := self._of_disputed_home(group)) is not None:
             offsets, history = [disputed, *offsets], [disputed, *history]
         if home is not None and home in self.losses:
-            lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
-            offsets = [f"{group}: its offsets may be missing or replaced: {lost}", *offsets]
-            history = [f"{group}: its history may have gaps: {lost}", *history]
-        if between is not None:
-            offsets = [f"{group}: which of its offsets count is not certain: {between}", *offsets]
-            history = [f"{group}: where its history ends is not certain: {between}", *history]
-        return GroupGaps("; ".join(offsets) or None, membership, "; ".join(history) or None)
+            lost = {"group_id": group, **self._lost_records(home)}
+            offsets = [gap("offsets_lack_records", **lost), *offsets]
+            history = [gap("history_lacks_records", **lost), *history]
+        if (between := self._between_cuts.get(group)) is not None:
+            offsets = [self._between("offsets_between_cuts", group, between), *offsets]
+            history = [self._between("history_between_cuts", group, between), *history]
+        return GroupGaps(
+            tuple(offsets), () if membership is None else (membership,), tuple(history)
+        )
 
     def may_have_gaps(self, groups: pa.Table) -> list[str]:
         """Return the groups that `gaps_of` may say something of: of all others it says nothing.
@@ -158,7 +137,7 @@ class GroupCompleteness:
             `group_id` and `gap`.
         """
         perhaps = groups.filter(self._may_lack_history(groups["group_id"]))["group_id"].unique()
-        found = {group: self.gaps_of(group).history for group in perhaps.to_list()}
+        found = {group: joined(self.gaps_of(group).history) for group in perhaps.to_list()}
         gaps = [(group, why) for group, why in found.items() if why is not None]
         return pl.DataFrame(gaps, {"group_id": pl.String, "gap": pl.String}, orient="row")
 
@@ -192,7 +171,7 @@ class GroupCompleteness:
     def _partly_told(self) -> frozenset[int]:
         """The partitions of the offsets topic of which not all is certain."""
         of_archives = archived(self.replayed.manifest, CONSUMER_OFFSETS)
-        return of_archives | self._lacking_partitions | {*disputed_partitions(self.replayed)}
+        return of_archives | self._lacking_partitions | {*self._disputed}
 
     def _home_by_name(self, group: pl.Expr) -> pl.Expr:
         """Return in which partitions groups are read, by their names."""
@@ -211,7 +190,7 @@ class GroupCompleteness:
             home = homes.home(group) if homes else home_of(group, self._partitions)
         return home
 
-    def of_group(self, group: str) -> str | None:
+    def of_group(self, group: str) -> Gap | None:
         """Return why nothing can be told of a group, None where something is.
 
         What is there need not be all: see `gaps_of`.
@@ -219,16 +198,14 @@ class GroupCompleteness:
         if (left_out := self._left_out(group)) is not None:
             return left_out
         if not self._present:
-            return f"{group}: this dump has no copy of any partition of {CONSUMER_OFFSETS}"
+            return gap("topic_without_copy", group_id=group, topic=CONSUMER_OFFSETS)
         if self._partitions is None:
-            return (
-                f"{group}: how many partitions {CONSUMER_OFFSETS} has is not known, so neither is "
-                f"the one it belongs to"
-            )
-        if group not in self._where and group in self._between_cuts:
-            return f"{group} may have been there: {self._between_cuts[group]}"
+            return gap("partition_count_unknown", group_id=group, topic=CONSUMER_OFFSETS)
+        is_there = group in self._where
+        if not is_there and (between := self._between_cuts.get(group)) is not None:
+            return self._between("group_between_cuts", group, between)
         elsewhere = self._of_two_homes(group, self._partitions)
-        if group not in self._where and elsewhere is None:
+        if not is_there and elsewhere is None:
             elsewhere = self._of_disputed_home(group)
         if elsewhere is not None or self._is_all_there:
             return elsewhere
@@ -236,7 +213,7 @@ class GroupCompleteness:
         home = homes.home(group) if homes else home_of(group, self._partitions)
         return self._of_home(group, home)
 
-    def _of_two_homes(self, group: str, partitions: int) -> str | None:
+    def _of_two_homes(self, group: str, partitions: int) -> Gap | None:
         """Return why it is not known in which of two partitions a group would be."""
         perhaps = self._homes_told.perhaps if self._homes_told else None
         if perhaps is None or group in self._where:
@@ -244,44 +221,56 @@ class GroupCompleteness:
         one, other = (home_of(group, each) for each in (partitions, perhaps))
         if one == other:
             return None
-        return (
-            f"{group}: nothing shows whether clients were sent to {CONSUMER_OFFSETS}-{one} "
-            f"or to {other}"
+        return gap(
+            "group_of_two_partitions", group_id=group, topic=CONSUMER_OFFSETS, one=one, other=other
         )
 
-    def _of_disputed_home(self, group: str) -> str | None:
+    def _of_disputed_home(self, group: str) -> Gap | None:
         """Return why nothing shows in which partition clients looked for a group."""
         homes = self._homes_told
         is_disputed = homes is not None and homes.is_disputed(group)
-        return f"{group}: {why_disputed(CONSUMER_OFFSETS)}" if is_disputed else None
+        return gap("home_disputed", group_id=group, topic=CONSUMER_OFFSETS) if is_disputed else None
 
-    def _of_home(self, group: str, home: int) -> str | None:
+    def _of_home(self, group: str, home: int) -> Gap | None:
         """Return why the partition of a group tells nothing of it."""
+        place = {"group_id": group, "topic": CONSUMER_OFFSETS, "partition": home}
         if home not in self._present:
             if self._is_archive_whole:
                 return None
-            reason = f"{group} belongs to {CONSUMER_OFFSETS}-{home}, of which this dump has no copy"
-            return reason + self._if_so_many
+            return gap("home_without_copy", **place, **self._if_so_many)
         if home in self.lost_before:
-            return f"{group} belongs to {CONSUMER_OFFSETS}-{home}: {self._lost(home)}"
+            return gap(
+                "home_lacks_history",
+                **place,
+                to_offset=self.lost_before[home],
+                what_took=self._what_took[home],
+                instant=self.replayed.instant,
+            )
         if home in self.losses and group not in self._where:
-            lost = lacks(CONSUMER_OFFSETS, home, self.losses[home])
-            return f"{group} is not in the records that can be read, and {lost}"
+            return gap("home_lacks_records", group_id=group, **self._lost_records(home))
         return None
 
     @property
-    def _if_so_many(self) -> str:
-        """What the partition of a group rests on, where it rests on a default."""
+    def _if_so_many(self) -> dict[str, Any]:
+        """What the partition of a group rests on, where it rests on a default or a setting."""
         is_guess = self._homes_told is not None and self._homes_told.is_number_guessed
         by_setting = by_which_setting(self.replayed, CONSUMER_OFFSETS)
         if by_setting is not None and self._named_partitions is not None:
-            return f" ({by_setting})"
+            return {"by_setting": by_setting}
         if not is_guess and (self._named_partitions is not None or self._homes):
-            return ""
-        return f" (if that topic has {self._partitions} partitions: nothing says)"
+            return {}
+        return {"guessed_partitions": self._partitions}
 
-    def in_sentences(self, unknown: Mapping[str, str]) -> list[str]:
-        """Return the reasons of `of_group` for several groups; the same of many is said once."""
+    def _lost_records(self, number: int) -> dict[str, Any]:
+        """Return the place of the losses of a partition, and what they are in words."""
+        return lost_records(CONSUMER_OFFSETS, number, self.losses[number])
+
+    def _between(self, code: str, group: str, number: int) -> Gap:
+        """Return a gap of a group with records between the two cuts of a partition."""
+        return gap_between_cuts(code, group, number, self._disputed[number])
+
+    def together(self, unknown: Mapping[str, Gap]) -> list[Gap]:
+        """Return the gaps of `of_group` for several groups; the same of many is one."""
         homes = {} if self._partitions is None else {each: self.home(each) for each in unknown}
         absent = [
             each
@@ -290,48 +279,58 @@ class GroupCompleteness:
         ]
         if len(absent) <= _MOST_NAMED:
             return list(unknown.values())
-        names = ", ".join(absent[:_MOST_NAMED])
-        numbers = ranges({number for each in absent if (number := homes[each]) is not None})
-        once = (
-            f"{names} and {len(absent) - _MOST_NAMED} more belong to {CONSUMER_OFFSETS} {numbers}, "
-            f"of which this dump has no copy{self._if_so_many}"
+        once = gap(
+            "groups_without_copy",
+            topic=CONSUMER_OFFSETS,
+            groups=tuple(absent[:_MOST_NAMED]),
+            more=len(absent) - _MOST_NAMED,
+            partitions=tuple(
+                sorted({number for each in absent if (number := homes[each]) is not None})
+            ),
+            **self._if_so_many,
         )
         return [once, *(why for each, why in unknown.items() if each not in set(absent))]
 
-    def incomplete(self, group: str) -> str | None:
+    def incomplete(self, group: str) -> Gap | None:
         """Return what is missing of a group that is there, None where nothing is."""
         missing = self._incomplete.get(group)
-        return f"{group}: {missing}" if missing else None
+        return gap("group_incomplete", group_id=group, missing=missing) if missing else None
 
-    def of_all(self) -> list[str]:
+    def of_all(self) -> list[Gap]:
         """Return what cannot be told of the groups together."""
         if not self._present:
-            return [f"this dump has no copy of any partition of {CONSUMER_OFFSETS}"]
+            return [gap("topic_without_copy", topic=CONSUMER_OFFSETS)]
         absent = self.absent()
-        reasons = [] if absent is None else [absent]
+        found = [] if absent is None else [absent]
         by_what: dict[str, list[int]] = {}
         for number, what in self._what_took.items():
             by_what.setdefault(what, []).append(number)
-        reasons += [
-            f"groups of {CONSUMER_OFFSETS} {ranges(numbers)} at {self.replayed.instant}: "
-            f"history before complete_from {what}"
+        found += [
+            gap(
+                "history_before_start",
+                topic=CONSUMER_OFFSETS,
+                partitions=tuple(numbers),
+                instant=self.replayed.instant,
+                what_took=what,
+            )
             for what, numbers in by_what.items()
         ]
-        gone = sorted({*self._between_cuts} - {*self._where})
-        reasons += [f"{each} may have been there: {self._between_cuts[each]}" for each in gone][
-            :_MOST_NAMED
+        gone = sorted({*self._between_cuts} - {*self._where})[:_MOST_NAMED]
+        found += [
+            self._between("group_between_cuts", each, self._between_cuts[each]) for each in gone
         ]
         lossy = sorted(set(self.losses) - set(self.lost_before))
-        reasons += [
-            f"groups may be missing: {lacks(CONSUMER_OFFSETS, number, self.losses[number])}"
+        found += [
+            gap("partition_lacks_records", **self._lost_records(number))
             for number in lossy[:_MOST_NAMED]
         ]
-        if lossy[_MOST_NAMED:]:
-            rest = ranges(lossy[_MOST_NAMED:])
-            reasons.append(f"groups may be missing: {CONSUMER_OFFSETS} {rest} lack records, too")
-        return reasons
+        if rest := lossy[_MOST_NAMED:]:
+            found.append(
+                gap("more_partitions_lack_records", topic=CONSUMER_OFFSETS, partitions=tuple(rest))
+            )
+        return found
 
-    def absent(self) -> str | None:
+    def absent(self) -> Gap | None:
         """Return which groups may be missing because a partition has no copy."""
         if self._partitions is None or self._is_archive_whole:
             return None
@@ -340,8 +339,12 @@ class GroupCompleteness:
         missing = missing & asked if asked else missing
         if not missing or not self._present:
             return None
-        reason = f"groups of {CONSUMER_OFFSETS} {ranges(missing)}: this dump has no copy of these"
-        return reason + self._if_so_many
+        return gap(
+            "partitions_without_copy",
+            topic=CONSUMER_OFFSETS,
+            partitions=tuple(sorted(missing)),
+            **self._if_so_many,
+        )
 
     @property
     def _is_archive_whole(self) -> bool:
@@ -354,8 +357,13 @@ class GroupCompleteness:
         return losses_of(self.replayed, CONSUMER_OFFSETS, self._ends)
 
     @cached_property
-    def _between_cuts(self) -> Mapping[str, str]:
-        """Groups of which records lie between the two cuts of a log, and why."""
+    def _disputed(self) -> Mapping[int, Frame]:
+        """By partition of the offsets topic the two cuts that differ."""
+        return disputed_partitions(self.replayed)
+
+    @cached_property
+    def _between_cuts(self) -> Mapping[str, int]:
+        """Groups of which records lie between the two cuts of a log, and in which partition."""
         return groups_between_cuts(self.replayed)
 
     @cached_property
@@ -388,21 +396,12 @@ class GroupCompleteness:
             if row["topic"] == CONSUMER_OFFSETS and row["partition"] in self.lost_before
         }
 
-    def _lost(self, number: int) -> str:
-        return (
-            f"history before offset {self.lost_before[number]} {self._what_took[number]}, and "
-            f"{self.replayed.instant} is before it"
-        )
-
-    def _left_out(self, group: str) -> str | None:
+    def _left_out(self, group: str) -> Gap | None:
         if not all(names_wanted([group], *filters) for filters in self._filters):
-            return f"{group} was left out by --group or --exclude-group when this was decoded"
+            return gap("group_left_out", group_id=group)
         if has_topic_filter(self.replayed.manifest) and group not in self._where:
             # A group that has nothing but offsets is there as long as these are.
-            return (
-                f"{group} may have been there: this workspace was made with --topic, and has "
-                "no offsets of other topics"
-            )
+            return gap("group_of_other_topics", group_id=group)
         return None
 
     @cached_property

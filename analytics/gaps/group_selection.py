@@ -19,6 +19,7 @@ from analytics.decode.selection import as_regex, is_name, names_wanted
 from analytics.dump.inspection.limitations import ranges
 from analytics.engine.cut_tables import tables_of
 from analytics.engine.key_places import homes_in
+from analytics.gaps.gap import Gap, check_gaps, gap, words_of
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.refused_partitions import refused_partitions
@@ -48,7 +49,7 @@ class GroupSelection:
 
     Attributes:
         rows: Rows of the table `groups`.
-        cannot_tell: What the dump does not hold the answer to, one sentence each.
+        gaps: What the dump does not hold the answer to.
         missing: What was asked for, by name or pattern, and is known not to have been there.
         instant: The instant asked about, in words.
         refused: Which partitions of theirs a broker refuses to load.
@@ -58,13 +59,26 @@ class GroupSelection:
     """
 
     rows: pa.Table
-    cannot_tell: tuple[str, ...]
+    gaps: tuple[Gap, ...]
     missing: tuple[str, ...]
     instant: str = ""
     refused: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     names_like_patterns: tuple[str, ...] = ()
     by_setting: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no gap.
+
+        Raises:
+            TypeError: What cannot be told is a sentence.
+        """
+        check_gaps(self.gaps)
+
+    @property
+    def cannot_tell(self) -> tuple[str, ...]:
+        """The gaps in words, each once."""
+        return words_of(self.gaps)
 
     def without_missing(self, names: Iterable[str]) -> GroupSelection:
         """Return the same, with groups of these names not missing: something is known of them."""
@@ -120,22 +134,22 @@ def select_groups(
         found = found.filter(pc.is_in(found["group_type"], pa.array(wanted)))
     completeness = GroupCompleteness(replayed)
     names = [each for each in asked if is_name(each)]
-    unknown = {name: reason for name in names if (reason := completeness.of_group(name))}
-    cannot_tell = completeness.in_sentences(unknown)
+    unknown = {name: why for name in names if (why := completeness.of_group(name)) is not None}
+    gaps = completeness.together(unknown)
     if not asked:
-        cannot_tell += completeness.of_all()
-    cannot_tell += [
-        reason
+        gaps += completeness.of_all()
+    gaps += [
+        each
         for name in completeness.may_have_gaps(found)
-        if name not in unknown and (reason := _gap(completeness, name, with_offsets=with_offsets))
+        if name not in unknown
+        for each in _gaps(completeness, name, with_offsets=with_offsets)
     ]
     unmatched = [each for each in asked if not is_name(each) and not names_wanted(there, (each,))]
-    unsure = pattern_limits(completeness, unmatched)
-    cannot_tell += unsure
+    unsure = pattern_gaps(completeness, unmatched)
     missing = [name for name in names if name not in there and name not in unknown]
     return GroupSelection(
         found,
-        tuple(cannot_tell),
+        (*gaps, *unsure),
         (*missing, *(each for each in unmatched if not unsure)),
         replayed.instant,
         _refused(replayed, found),
@@ -145,8 +159,8 @@ def select_groups(
     )
 
 
-def pattern_limits(completeness: GroupCompleteness, unmatched: Container[str] = ()) -> list[str]:
-    """Return why groups that match a pattern of `--group` may be missing, one sentence each.
+def pattern_gaps(completeness: GroupCompleteness, unmatched: Container[str] = ()) -> list[Gap]:
+    """Return why groups that match a pattern of `--group` may be missing.
 
     Args:
         completeness: Of the replay that is asked.
@@ -156,21 +170,26 @@ def pattern_limits(completeness: GroupCompleteness, unmatched: Container[str] = 
     patterns = [each for each in asked if not is_name(each)]
     reasons = completeness.of_all() if patterns else []
     return [
-        f"whether {'a group matches' if each in unmatched else 'more groups match'} {each!r}: {why}"
+        gap(
+            "group_may_match" if each in unmatched else "more_groups_may_match",
+            pattern=each,
+            why=why,
+        )
         for each in patterns
         for why in reasons
     ]
 
 
-def _gap(completeness: GroupCompleteness, group: str, *, with_offsets: bool) -> str | None:
+def _gaps(completeness: GroupCompleteness, group: str, *, with_offsets: bool) -> tuple[Gap, ...]:
     """Return what cannot be told of a group that is there.
 
     Of all groups together it is said once which records their partitions lack.
     """
     if not completeness.replayed.tables.selection.groups:
-        return completeness.incomplete(group)
-    gaps = completeness.gaps_of(group)
-    return gaps.membership or (gaps.offsets if with_offsets else None)
+        missing = completeness.incomplete(group)
+        return () if missing is None else (missing,)
+    found = completeness.gaps_of(group)
+    return found.membership or (found.offsets if with_offsets else ())
 
 
 def _refused(replayed: ReplayedWorkspace, groups: pa.Table) -> tuple[str, ...]:
@@ -227,5 +246,8 @@ def with_unread(groups: GroupSelection, members: pa.Table) -> GroupSelection:
     """
     is_asked = pc.is_in(members["group_id"], groups.rows["group_id"].combine_chunks())
     unread = members.filter(pc.and_(is_asked, pc.is_valid(members["unread"])))
-    told = {f"{each['group_id']}: {each['unread']}": None for each in unread.to_pylist()}
-    return replace(groups, cannot_tell=(*groups.cannot_tell, *told))
+    gaps = dict.fromkeys(
+        gap("members_unread", group_id=each["group_id"], unread=each["unread"])
+        for each in unread.to_pylist()
+    )
+    return replace(groups, gaps=(*groups.gaps, *gaps))

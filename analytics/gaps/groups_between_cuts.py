@@ -24,9 +24,9 @@ def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
     return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
 
 
-def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, str]:
-    """Return by group, also of one that is not there, why not all of it is certain."""
-    found: dict[str, str] = {}
+def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
+    """Return by group, also of one that is not there, in which partition not all is certain."""
+    found: dict[str, int] = {}
     reader = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
     for number, frame in disputed_partitions(state).items():
         where = (
@@ -39,5 +39,5 @@ def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, str]:
         for name, field in fields.items():
             rows = reader.table_where(name, ["key"], where)
             names = rows["key"].struct.field(field).unique().to_list()
-            found |= dict.fromkeys(names, frame.why(CONSUMER_OFFSETS, number))
+            found |= dict.fromkeys(names, number)
     return found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.dump.inspection.found_losses import Loss
+from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
@@ -52,6 +52,21 @@ def losses_of(state: ReplayedWorkspace, topic: str, ends: Ends) -> Mapping[int, 
     are_clean = are_elections_clean(assumed_in(state.manifest))
     found = losses_at(state.manifest, ends, state.lines, are_elections_clean=are_clean)
     return {number: each for (of_topic, number), each in found.items() if of_topic == topic}
+
+
+def lost_records(topic: str, partition: int, losses: Sequence[Loss]) -> dict[str, Any]:
+    """Return where the losses of a partition lie, and what they are, as gaps have it.
+
+    Returns:
+        `topic`, `partition`, `from_offset`, `to_offset` (null where nobody knows it) and `lost`.
+    """
+    return {
+        "topic": topic,
+        "partition": partition,
+        "from_offset": losses[0].first,
+        "to_offset": None if losses[-1].is_open else losses[-1].end,
+        "lost": lacks(topic, partition, losses),
+    }
 
 
 def partition_count(state: ReplayedWorkspace, topic: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
+from analytics.gaps.gap import Gap, gap
 from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, INTERNAL_TOPICS, table
@@ -24,8 +25,8 @@ TABLES: Final = ("topics", "configs", "partition_leaders")
 _MOST_NAMES: Final = 5
 
 
-def uncertain_metadata(state: ReplayedWorkspace, needs: Iterable[str]) -> list[str]:
-    """Return what cannot be told of topics, settings and leaders, one sentence a table and reason.
+def uncertain_metadata(state: ReplayedWorkspace, needs: Iterable[str]) -> list[Gap]:
+    """Return what cannot be told of topics, settings and leaders, one gap a table and reason.
 
     Args:
         state: A replayed workspace.
@@ -34,7 +35,7 @@ def uncertain_metadata(state: ReplayedWorkspace, needs: Iterable[str]) -> list[s
     if not disputed(frames_of_rows(state.frames), CLUSTER_METADATA):
         return []
     everything = StoredTables(state.tables.workspace)
-    found: list[str] = []
+    found: list[Gap] = []
     for name in TABLES:
         if name not in needs or not everything.has(name):
             continue
@@ -44,7 +45,7 @@ def uncertain_metadata(state: ReplayedWorkspace, needs: Iterable[str]) -> list[s
         for each in rows:
             if _is_asked_about(each, state):
                 names[each["missing"]].append(_WORDS[name](each))
-        found += [f"{_list(each)}: {why}" for why, each in names.items()]
+        found += [_gap(name, each, why) for why, each in names.items()]
     return found
 
 
@@ -64,7 +65,16 @@ _WORDS: Final = {
 }
 
 
-def _list(names: list[str]) -> str:
+_CODES: Final = {
+    "topics": ("topics_uncertain", "topics"),
+    "configs": ("settings_uncertain", "settings"),
+    "partition_leaders": ("leaders_uncertain", "leaders"),
+}
+"""By table the code, and its parameter that lists what is uncertain."""
+
+
+def _gap(table_name: str, names: list[str], why: str) -> Gap:
+    code, listed = _CODES[table_name]
     distinct = sorted(dict.fromkeys(names))
-    more = len(distinct) - _MOST_NAMES
-    return ", ".join([*distinct[:_MOST_NAMES], *([f"{more:,} more"] if more > 0 else [])])
+    more = max(len(distinct) - _MOST_NAMES, 0) or None
+    return gap(code, **{listed: tuple(distinct[:_MOST_NAMES])}, more=more, why=why)

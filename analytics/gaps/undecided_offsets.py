@@ -1,4 +1,4 @@
-"""Offsets of archived rows of which nobody can tell whether they took effect, in words."""
+"""Offsets of archived rows of which nobody can tell whether they took effect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.inspection.found_losses import UNDECIDED
+from analytics.gaps.gap import Gap, gap
 from analytics.replay.dump.assumptions import archived
 from schemas import CONSUMER_OFFSETS
 
@@ -22,20 +22,23 @@ _IS_UNDECIDED: Final = {
 """Which rows of a table are such."""
 
 
-def undecided_of_all(replayed: ReplayedWorkspace) -> str | None:
+def undecided_of_all(replayed: ReplayedWorkspace) -> Gap | None:
     """Return how many committed offsets of which groups cannot be told; None where all can."""
     rows = _rows(replayed, "committed_offsets", None)
     groups = sorted(set(rows["group_id"].to_pylist()))
     if not groups:
         return None
-    more = len(groups) - _MOST_NAMED
-    named = ", ".join(groups[:_MOST_NAMED]) + (f" and {_count(more, 'more group')}" * (more > 0))
-    return f"{_count(rows.num_rows, 'committed offset')} of {named}: {UNDECIDED}"
+    return gap(
+        "offsets_of_groups_undecided",
+        offsets=rows.num_rows,
+        groups=tuple(groups[:_MOST_NAMED]),
+        more=max(len(groups) - _MOST_NAMED, 0) or None,
+    )
 
 
 def undecided_of(
     replayed: ReplayedWorkspace, group: str, home: int | None
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[Gap], list[Gap]]:
     """Return why the offsets of a group, and their history, cannot be told.
 
     Args:
@@ -45,13 +48,12 @@ def undecided_of(
     """
     if home not in archived(replayed.manifest, CONSUMER_OFFSETS):
         return [], []
-    found = _rows(replayed, "committed_offsets", group).num_rows
+    offsets = _rows(replayed, "committed_offsets", group).num_rows
     changes = _rows(replayed, "offset_history", group).num_rows
-    said = _count(found, "committed offset")
-    offsets = [f"{group}: {said} cannot be told: {UNDECIDED}"] if found else []
-    said = _count(changes, "change")
-    history = [f"{group}: {said} of its offsets may not have happened: {UNDECIDED}"]
-    return offsets, history if changes else []
+    return (
+        [gap("offsets_undecided", group_id=group, offsets=offsets)] if offsets else [],
+        [gap("history_undecided", group_id=group, changes=changes)] if changes else [],
+    )
 
 
 def _rows(replayed: ReplayedWorkspace, name: str, group: str | None) -> pa.Table:
@@ -61,7 +63,3 @@ def _rows(replayed: ReplayedWorkspace, name: str, group: str | None) -> pa.Table
     if group is not None:
         where &= pc.field("group_id") == group
     return replayed.tables.read(name, ["group_id"], where)
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number:,} {one}{'s' * (number != 1)}"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.decode.selection import is_name, names_wanted
+from analytics.gaps.gap import Gap, gap
 from analytics.replay.log.losses_at import leading
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ OPTIONS: Final = {
 }
 """What filters are called in manifests, and on the command line."""
 Filters = dict[str, list[Any]]
-_MADE_WITHOUT: Final = "this workspace was made without them"
 
 
 def filters_of(manifest: Mapping[str, Any]) -> Filters:
@@ -81,8 +81,8 @@ def are_some_topics(manifest: Mapping[str, Any], selection: Selection) -> bool:
     return bool(selection.topics) or has_topic_filter(manifest)
 
 
-def left_out_of(manifest: Mapping[str, Any], selection: Selection) -> list[str]:
-    """Return what a question is about and the workspace lacks, a sentence for each filter.
+def left_out_of(manifest: Mapping[str, Any], selection: Selection) -> list[Gap]:
+    """Return what a question is about and the workspace lacks, a gap for each filter.
 
     Groups that are asked for by name and lie within the filters are answered for in full.
 
@@ -95,7 +95,7 @@ def left_out_of(manifest: Mapping[str, Any], selection: Selection) -> list[str]:
     )
 
 
-def _lacking(filters: Mapping[str, Any], selection: Selection) -> Iterator[str]:
+def _lacking(filters: Mapping[str, Any], selection: Selection) -> Iterator[Gap]:
     groups, excluded = filters.get("groups") or (), filters.get("exclude_groups") or ()
     topics = filters.get("data_topics") or ()
     are_names = bool(selection.groups) and all(map(is_name, selection.groups))
@@ -104,11 +104,11 @@ def _lacking(filters: Mapping[str, Any], selection: Selection) -> Iterator[str]:
     )
     if not is_held:
         if groups and not (selection.groups and set(selection.groups) <= set(groups)):
-            yield f"groups other than those of {_as_options('groups', groups)}: {_MADE_WITHOUT}"
+            yield gap("other_groups_left_out", filters=_as_options("groups", groups))
         if not set(excluded) <= set(selection.exclude_groups):
-            yield f"groups of {_as_options('exclude_groups', excluded)}: {_MADE_WITHOUT}"
+            yield gap("groups_excluded", filters=_as_options("exclude_groups", excluded))
     if topics and not (selection.topics and set(selection.topics) <= set(topics)):
-        yield f"topics other than those of {_as_options('data_topics', topics)}: {_MADE_WITHOUT}"
+        yield gap("other_topics_left_out", filters=_as_options("data_topics", topics))
 
 
 def _as_options(name: str, values: Sequence[Any]) -> str:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from analytics.gaps.gap import TABLE as GAPS
+from analytics.gaps.gap import gap_rows
 from analytics.replayed.kept_evaluations import keep_evaluations
-from analytics.tables.parted_table import PartedTable
+from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import folder_of
 from analytics.tables.table_frames import table_frame
 from analytics.workspace import Workspace
@@ -37,6 +39,7 @@ class Answered:
         question: The name of the question.
         cannot_tell: What the dump does not hold the answer to, in the words of the command, one
             sentence each. Where it names a group, a row that is absent proves nothing.
+        gaps: The same as a table, by code: where, what, and why (docs/gaps.md).
         warnings: What may change how the tables are read, one sentence each.
         statements: By which rules and settings the question was answered, one sentence each.
         summary: What the command's JSON has beside the tables.
@@ -54,8 +57,11 @@ class Answered:
         self._rows: Mapping[str, pa.Table] = answer.tables
         self._counts = {name: answer.rows(name).num_rows for name in answer.tables}
         self._frames: dict[str, Any] = {}
-        if spark is not None and answer.tables:
-            self._frames = _frames(answer, state, spark)
+        self._gap_rows = gap_rows({question: answer.gaps})
+        if spark is not None:
+            self._frames = _frames(
+                {**answer.long_tables, GAPS: PartedTable.held(self._gap_rows)}, state, spark
+            )
 
     @property
     def figures(self) -> Mapping[str, Any]:
@@ -64,6 +70,13 @@ class Answered:
             name: each.whole() if isinstance(each, PartedTable) else each
             for name, each in self._figures.items()
         }
+
+    @property
+    def gaps(self) -> Any:  # noqa: ANN401 - of Spark, or of polars
+        """What the dump does not hold the answer to, a row each: the table `gaps`."""
+        if GAPS in self._frames:
+            return self._frames[GAPS]
+        return pl.DataFrame(pl.from_arrow(self._gap_rows))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -140,12 +153,14 @@ class Answered:
         return f"<p><b>{escape(self.question)}</b></p><table>{heads}{rows}</table>{gaps}"
 
 
-def _frames(answer: Answer, state: ReplayedWorkspace, spark: SparkSession) -> dict[str, Any]:
-    """Return the tables as DataFrames; files behind them stay as long as the dump is open."""
+def _frames(
+    tables: Mapping[str, PartedTable], state: ReplayedWorkspace, spark: SparkSession
+) -> dict[str, Any]:
+    """Return tables as DataFrames; files behind them stay as long as the dump is open."""
     beside = Path(state.tables.workspace.location).parent
     space = Workspace(tempfile.mkdtemp(prefix="answers-", dir=beside))
-    keep_evaluations(space, answer.tables, state)
-    return {name: table_frame(spark, space, folder_of(name), table(name)) for name in answer.tables}
+    keep_evaluations(space, PartedTables(tables), state)
+    return {name: table_frame(spark, space, folder_of(name), table(name)) for name in tables}
 
 
 def shown_tables(tables: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from analytics.gaps.gap import Gap, check_gaps, words_of
 from analytics.tables.parted_table import PartedTable, parted
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Answer:
     Attributes:
         tables: By name, with the columns of their contracts (`schemas/tables/`).
         groups: The groups that were asked about; None where a question is not about groups.
-        doubts: What single rows cannot tell, one sentence each.
+        doubts: What single rows cannot tell.
         warnings: What may change how the tables are read, one sentence each.
         statements: By which rules and settings the question was answered, one sentence each.
         summary: What programs are told beside the tables, as JSON has it.
@@ -33,13 +34,21 @@ class Answer:
 
     tables: Mapping[str, pa.Table]
     groups: GroupSelection | None = None
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Gap, ...] = ()
     warnings: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     stored_tables: Mapping[str, pa.Table] | None = None
     rows_cannot_tell: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no gap.
+
+        Raises:
+            TypeError: What cannot be told is a sentence.
+        """
+        check_gaps(self.doubts)
 
     def rows(self, name: str) -> PartedTable:
         """Return a table whose rows may be too many to be held."""
@@ -56,7 +65,12 @@ class Answer:
         return self.tables if self.stored_tables is None else self.stored_tables
 
     @property
-    def cannot_tell(self) -> tuple[str, ...]:
-        """What the dump does not hold the answer to, one sentence each."""
-        of_groups = () if self.groups is None else self.groups.cannot_tell
+    def gaps(self) -> tuple[Gap, ...]:
+        """What the dump does not hold the answer to, each once."""
+        of_groups = () if self.groups is None else self.groups.gaps
         return tuple(dict.fromkeys((*of_groups, *self.doubts)))
+
+    @property
+    def cannot_tell(self) -> tuple[str, ...]:
+        """The same in words, one sentence each."""
+        return words_of(self.gaps)

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.gaps.gap import gap_of_row
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.text import NamesInText
 from schemas.identities import kind_of, text_of
@@ -42,6 +43,10 @@ def names_in(tables: Iterable[pa.Table]) -> Names:
             mine = rows.filter(pc.equal(rows["event"], _CHANGED))["detail"].cast(pa.string())
             named = pc.struct_field(pc.extract_regex(mine, _CHANGE).combine_chunks(), "setting")
             found[SETTING] |= set(named.drop_null().to_pylist()) - public_settings()
+        if _has_gaps(rows):
+            for row in rows.to_pylist():
+                for kind, name in gap_of_row(row).names():
+                    found[kind].add(name)
     return found
 
 
@@ -74,6 +79,8 @@ def redacted(
         columns.append(pa.chunked_array(chunks, field.type))
     made = pa.Table.from_arrays(columns, schema=rows.schema)
     named = _with_resources(rows, made, pseudonyms) if _has_resources(rows) else made
+    if _has_gaps(rows):
+        named = _with_gaps(rows, named, pseudonyms, text)
     return _in_order(named, key)
 
 
@@ -169,12 +176,33 @@ def _with_resources(rows: pa.Table, redacted: pa.Table, pseudonyms: Pseudonyms) 
         name if name is None or name in public_settings() else pseudonyms.of(SETTING, name)
         for name in rows["name"].to_pylist()
     ]
-    for column, values in (("resource", named), ("name", settings)):
-        place = redacted.column_names.index(column)
-        redacted = redacted.set_column(
-            place, redacted.schema.field(place), pa.array(values, pa.string())
-        )
-    return redacted
+    return _with_texts(redacted, {"resource": named, "name": settings})
+
+
+def _with_texts(rows: pa.Table, columns: Mapping[str, Sequence[str | None]]) -> pa.Table:
+    """Return a table with other texts in some of its columns."""
+    for column, values in columns.items():
+        place = rows.column_names.index(column)
+        rows = rows.set_column(place, rows.schema.field(place), pa.array(values, pa.string()))
+    return rows
+
+
+def _has_gaps(rows: pa.Table) -> bool:
+    return {"code", "parameters", "words"} <= set(rows.column_names)
+
+
+def _with_gaps(
+    rows: pa.Table, redacted: pa.Table, pseudonyms: Pseudonyms, text: NamesInText
+) -> pa.Table:
+    """Of rows of gaps: which parameters are names their kinds say, and the words have the same."""
+    gaps = [gap_of_row(row).renamed(pseudonyms.of, text.replaced) for row in rows.to_pylist()]
+    return _with_texts(
+        redacted,
+        {
+            "parameters": [each.parameters_as_json for each in gaps],
+            "words": [each.words for each in gaps],
+        },
+    )
 
 
 def names_of_document(document: object, names: Names, field: str = "") -> None:

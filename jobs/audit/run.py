@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import CannotTellError
+from analytics.gaps.gap import TABLE as GAPS
+from analytics.gaps.gap import Gap, gap_rows
+from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.questions.data_quality.question import (
     DATA_QUALITY,
     QualitySettings,
@@ -181,7 +184,8 @@ def _audited(
     quiet = replace(console, quiet=True)
     with replayed(quiet, needs=NEEDS, out=audit_options.out, **own) as found:
         state = replace(found, exit_code=found.exit_code or code)
-        failed, is_open = _ask(console, audit_options, state, own)
+        failed, gaps, is_open = _ask(console, audit_options, state, own)
+        keep_evaluations(space, {GAPS: gap_rows(gaps)}, state)
         state = replace(state, manifest=space.manifest())
         timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
         verdicts = timeline.rows(OFFSET_VERDICTS)
@@ -273,7 +277,7 @@ def _exit_code(audited: _Audited, counts: FindingCounts, fail_on: str) -> int:
 
 def _ask(
     console: Console, audit_options: AuditOptions, state: Replayed, options: Mapping[str, Any]
-) -> tuple[dict[str, str], bool]:
+) -> tuple[dict[str, str], dict[str, tuple[Gap, ...]], bool]:
     """Answer every question of the registry into the workspace.
 
     Args:
@@ -283,9 +287,11 @@ def _ask(
         options: Of `replayed`.
 
     Returns:
-        What could not be asked, and why; and whether that or an answer cannot be told.
+        What could not be asked, and why; by question what it could not tell; and whether either is
+        anything, or a row of an answer cannot be told.
     """
     failed: dict[str, str] = {}
+    gaps: dict[str, tuple[Gap, ...]] = {}
     is_open = False
     quiet = replace(console, quiet=True)
     space = state.tables.workspace
@@ -297,27 +303,44 @@ def _ask(
     for question in audited_questions():
         console.say(f"audit: {question.name}")
         try:
-            is_open |= _keep_answer(quiet, question, given, state)
+            answered = _keep_answer(quiet, question, given, state)
         except CannotTellError as error:
             failed[question.name] = str(error)
             console.error(f"{question.name}: {error}")
             continue
+        gaps[question.name] = answered.gaps
+        is_open |= answered.is_open
         # A later question may rest on this one.
         state = replace(state, manifest=space.manifest())
-    return failed, is_open or bool(failed)
+    return failed, gaps, is_open or bool(failed)
+
+
+class _WhatIsOpen(NamedTuple):
+    """What an answer, whose tables are in the workspace, leaves open.
+
+    Attributes:
+        gaps: What cannot be told.
+        is_open: Whether something cannot: that, or what rows say of themselves.
+    """
+
+    gaps: tuple[Gap, ...]
+    is_open: bool
 
 
 def _keep_answer(
     console: Console, question: Question[Any, Any], settings: Mapping[str, Any], state: Replayed
-) -> bool:
-    """Answer a question into the workspace; return whether it cannot be told wholly.
+) -> _WhatIsOpen:
+    """Answer a question into the workspace, and return what it cannot tell.
 
     The answer is let go before the next question is asked: each may be large.
     """
-    answer = question.ask(state, question.settings_from(settings))
+    chosen = question.settings_from(settings)
+    answer = question.ask(state, chosen)
     report_answer(console, answer)
     keep_evaluations(state.tables.workspace, answer.tables_to_keep, state)
-    return answer_exit_code(state, answer) == CANNOT_TELL
+    uncertain = uncertain_metadata(state, question.needs_of(chosen))
+    is_open = answer_exit_code(state, answer) == CANNOT_TELL
+    return _WhatIsOpen((*answer.gaps, *state.left_out, *uncertain), is_open)
 
 
 def _metrics(state: Replayed, findings: FindingCounts, code: int) -> str:

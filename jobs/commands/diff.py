@@ -146,11 +146,13 @@ def diff(  # noqa: PLR0913 - one parameter an option
     their members; share partitions. Where one side cannot tell, the row says so, with code 3.
     """
     # Arrow is heavy: --help answers without it.
+    from analytics.gaps.gap import gap_documents  # noqa: PLC0415
     from analytics.questions.diff.question import DIFF, DiffSettings  # noqa: PLC0415
     from jobs.asking import report_answer  # noqa: PLC0415
     from jobs.workspaces.compared_states import (  # noqa: PLC0415
         compared_metadata,
         compared_states,
+        gaps_of_both,
         left_out_of_both,
     )
     from reports.answers.diff import render_difference  # noqa: PLC0415
@@ -166,6 +168,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
         metadata = {
             **compared_metadata(before, after),
             "cannot_tell": list(answer.cannot_tell),
+            "gaps": gap_documents((*answer.gaps, *gaps_of_both(before, after))),
             "left_out": left_out_of_both(before, after),
         }
         text = render_difference(answer.tables, output_format, metadata)

@@ -164,6 +164,7 @@ def _show_alone(
     options: Mapping[str, Any],
 ) -> int:
     """Show what checkpoints say by themselves: there is no state to ask."""
+    from analytics.gaps.gap import gap_documents  # noqa: PLC0415
     from analytics.seeds.region.question import checkpoints_alone  # noqa: PLC0415
     from jobs.asking import report_answer  # noqa: PLC0415
     from jobs.cli.exit_codes import CANNOT_TELL, DONE  # noqa: PLC0415
@@ -175,6 +176,11 @@ def _show_alone(
     answer = checkpoints_alone(contributions, region_rules(settings.from_file.thresholds("region")))
     console.say("without --dump drains, members and the seek plan are not told")
     report_answer(console, answer)
-    metadata = {"as_of": None, "cannot_tell": list(answer.cannot_tell), **answer.summary}
+    metadata = {
+        "as_of": None,
+        "cannot_tell": list(answer.cannot_tell),
+        "gaps": gap_documents(answer.gaps),
+        **answer.summary,
+    }
     print_text(region_text(answer.tables, output_format, metadata, {"input": list(paths)}))
     return CANNOT_TELL if answer.doubts else DONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
-from analytics.gaps.workspace_parts import left_out_of
+from analytics.gaps.gap import Gap, gap, words_of
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.written_instants import END, BeforeEnd
 from analytics.replayed.answered_instant import answered_instant
@@ -106,9 +106,19 @@ def compared_metadata(before: Replayed, after: Replayed) -> dict[str, Any]:
 def left_out_of_both(before: Replayed, after: Replayed) -> dict[str, list[str]]:
     """Return what filters left out of the two states, as answers have it."""
     return {
-        word: list(left_out_of(state.manifest, state.tables.selection))
-        for word, state in (("from", before), ("to", after))
+        word: list(words_of(state.left_out)) for word, state in (("from", before), ("to", after))
     }
+
+
+def gaps_of_both(before: Replayed, after: Replayed) -> list[Gap]:
+    """Return what cannot be told of the two states whatever is asked.
+
+    What of topics, settings and leaders is uncertain before, the answer to `diff` has already.
+    """
+    return [
+        *(gap("in_earlier_state", why=each) for each in before.left_out),
+        *(gap("in_later_state", why=each) for each in after.gaps),
+    ]
 
 
 def _is_one_dump(first: Side, second: Side, options: Mapping[str, Any]) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.gaps.workspace_parts import left_out_of
 from jobs.cli.console import HeldConsole
 from jobs.workspaces.replayed import replayed
 
@@ -40,8 +39,7 @@ def earlier_state(
     held = HeldConsole(console.quiet, console.verbose, console.progress)
     with replayed(held, inputs=[since], needs=needs, has_hint=False, **kept) as state:
         # What the filters leave out is part of the answer, with all else that cannot be told.
-        left_out = left_out_of(state.manifest, state.tables.selection)
-        stated = {f"cannot tell: {each}" for each in left_out}
+        stated = {f"cannot tell: {each.words}" for each in state.left_out}
         held.held = [(how, each) for how, each in held.held if each not in stated]
         held.release(console, lambda message: f"--since {since}: {message}")
         yield state

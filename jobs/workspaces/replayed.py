@@ -19,6 +19,7 @@ from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.errors import InputNotRecognizedError
+from analytics.gaps.gap import Gap, words_of
 from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.workspace_parts import (
@@ -121,13 +122,23 @@ class Replayed(ReplayedWorkspace):
         inputs: The INPUTs as they were given.
         exit_code: 3 where a part of the input could not be read, else 0.
         fail_on: From which severity of findings on the exit code is 1.
-        uncertain: What cannot be told of topics, settings and leaders, one sentence each.
+        uncertain: What cannot be told of topics, settings and leaders.
     """
 
     inputs: tuple[str, ...] = ()
     exit_code: int = 0
     fail_on: str = NEVER
-    uncertain: tuple[str, ...] = ()
+    uncertain: tuple[Gap, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[Gap, ...]:
+        """What is asked about and the workspace was made without."""
+        return tuple(left_out_of(self.manifest, self.tables.selection))
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What cannot be told, whatever is asked."""
+        return (*self.left_out, *self.uncertain)
 
     @property
     def response_metadata(self) -> dict[str, Any]:
@@ -139,8 +150,8 @@ class Replayed(ReplayedWorkspace):
             "lines": lines_metadata(self.lines),
             "assumed": assumed_in(self.manifest),
             "filters": filters_of(self.manifest),
-            "left_out": left_out_of(self.manifest, self.tables.selection),
-            **({"uncertain": list(self.uncertain)} if self.uncertain else {}),
+            "left_out": list(words_of(self.left_out)),
+            **({"uncertain": list(words_of(self.uncertain))} if self.uncertain else {}),
             **({"by_settings": by_settings} if (by_settings := self._by_settings()) else {}),
         }
 
@@ -312,7 +323,7 @@ def _with_doubts(state: Replayed, needs: Sequence[str], console: Console) -> Rep
     if not uncertain:
         return state
     for each in uncertain:
-        console.error(f"cannot tell: {each}")
+        console.error(f"cannot tell: {each.words}")
     return replace(state, uncertain=uncertain, exit_code=state.exit_code or CANNOT_TELL)
 
 
@@ -320,7 +331,7 @@ def _report_filters(console: Console, manifest: Mapping[str, Any], selection: Se
     """Say what a workspace was made without; return whether the question is about any of it."""
     left_out = left_out_of(manifest, selection)
     for each in left_out:
-        console.error(f"cannot tell: {each}")
+        console.error(f"cannot tell: {each.words}")
     filters = filters_of(manifest)
     given = {"groups": selection.groups, "exclude_groups": selection.exclude_groups}
     given["data_topics"] = selection.topics

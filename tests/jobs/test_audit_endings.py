@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.tables.stored_tables import StoredTables
+from analytics.workspace import Workspace
 from tests.conftest import COMMAND
 
 if TYPE_CHECKING:
@@ -77,16 +79,44 @@ def test_interrupted_it_leaves_nothing_that_looks_finished(
         assert "was not audited to the end" in run.stderr
 
 
-def test_what_cannot_be_read_ends_it_with_3_and_the_rest_is_judged(
-    dump: Path, groupscope: Groupscope, tmp_path: Path
-) -> None:
-    run = groupscope("audit", dump, "--out", tmp_path / "out", "--fail-on", "never")
+@pytest.fixture(scope="module")
+def audited(
+    dump: Path, groupscope: Groupscope, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The workspace of an audit of the dump, and what it said."""
+    out = tmp_path_factory.mktemp("audited") / "out"
+    return out, groupscope("audit", dump, "--out", out, "--fail-on", "never")
 
+
+def test_what_cannot_be_read_ends_it_with_3_and_the_rest_is_judged(
+    audited: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    out, run = audited
     assert run.returncode == 3, run.stderr
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+    summary = json.loads((out / "summary.json").read_text("utf-8"))
     assert summary["exit_code"] == 3
     assert summary["by_rule"]["bytes_damaged"] == 1
-    assert [name for name in ANSWERS if not (tmp_path / "out" / name).exists()] == []
+    assert [name for name in ANSWERS if not (out / name).exists()] == []
+
+
+def test_what_its_questions_could_not_tell_is_kept_by_code_and_place(
+    dump: Path, audited: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
+    out, run = audited
+    gaps = StoredTables(Workspace(str(out))).read("gaps").to_pylist()
+    _, harmed = sorted(each.name for each in dump.glob("__consumer_offsets-*"))
+    topic, _, partition = harmed.rpartition("-")
+    lossy = {
+        each["question"]
+        for each in gaps
+        if (each["topic"], each["partition"]) == (topic, int(partition))
+        and each["code"] == "partition_lacks_records"
+        and each["from_offset"] == 0
+    }
+    assert lossy >= {"expiration", "lag", "balance", "rebalances"}
+    assert {each["words"] for each in gaps if each["question"] == "lag"} <= {
+        line.partition("cannot tell: ")[2] for line in run.stderr.splitlines()
+    }
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,11 @@ def test_a_question_beyond_the_filter_cannot_be_answered_whole(
     asked = run(command, filtered, "--format", "json")
     assert asked.return_value == 3
     assert "groups other than those of --group parcel-router" in asked.stderr
-    assert json.loads(asked.stdout)["left_out"]
+    found = json.loads(asked.stdout)
+    (left_out,) = found["left_out"]
+    assert {"other_groups_left_out": left_out}.items() <= {
+        each["code"]: each["words"] for each in found["gaps"]
+    }.items()
 
 
 def test_a_group_that_was_left_out_is_not_said_to_be_none(filtered: Path) -> None:

@@ -186,7 +186,7 @@ def test_a_later_start_than_the_dump_shows_is_cannot_tell(
         *("--format", "json"),
     )
     assert result.returncode == 3
-    assert "billing: none of its 1 checkpoints is complete" in result.stderr
+    assert "billing: its only checkpoint is not complete" in result.stderr
     plan = json.loads(result.stdout)["region_seek_plan"]
     told = {row["topic"]: (row["seek_offset"], row["basis"]) for row in plan}
     assert told == {"payments": (3, "initial"), "orders": (None, "unknown")}

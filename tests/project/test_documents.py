@@ -56,6 +56,12 @@ def test_the_page_of_the_audit_lists_the_rules_as_they_are(repository: Path) -> 
     assert f"{count} rules" in (repository / "README.md").read_text(encoding="utf-8")
 
 
+def test_the_page_of_gaps_is_what_the_schemas_say(repository: Path) -> None:
+    docs = repository / "docs"
+    rendered = runpy.run_path(str(docs / "render_gaps.py"))["page"]()
+    assert (docs / "gaps.md").read_text("utf-8") == rendered, "run `make docs`"
+
+
 def test_the_sample_settings_are_taken(repository: Path) -> None:
     given = read_settings((), str(repository / "examples" / "audit.yaml")).from_file
     assert {rule.name: rule for rule in configured_rules(given.findings)}[

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.inspection.limitations import ranges
+from analytics.gaps.gap import Gap, gap, joined_reasons
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partitions_set
@@ -59,7 +60,8 @@ def balance(state: ReplayedWorkspace, settings: BalanceSettings) -> Answer:
         tables = tables_ever(state, HeldInEpochs(state), rules, gaps)
     else:
         tables = tables_now(state, rules, gaps)
-    doubts = (each for each in _doubts(tables[BALANCE_ROWS]) if each not in groups.cannot_tell)
+    known = set(groups.cannot_tell)
+    doubts = (each for each in _doubts(tables[BALANCE_ROWS]) if each.words not in known)
     places = group_placement(state, rebalance_rules(thresholds("rebalances")))
     return Answer(
         PartedTables(tables),
@@ -82,21 +84,21 @@ def _gaps(state: ReplayedWorkspace, groups: pa.Table, *, through_history: bool) 
     found: dict[str, str] = {}
     for group in completeness.may_have_gaps(groups):
         gaps = completeness.gaps_of(group)
-        why = gaps.membership or (gaps.history if through_history else None)
+        why = joined_reasons(gaps.membership or (gaps.history if through_history else ()))
         if why is not None:
-            found[group] = why.removeprefix(f"{group}: ")
+            found[group] = why
     return found
 
 
-def _doubts(balance: PartedTable) -> list[str]:
+def _doubts(balance: PartedTable) -> list[Gap]:
     """Return what cannot be told of groups, each once."""
-    untold = balance.where(pl.col("verdict") == _CANNOT_TELL)
-    sentences = {
-        f"{row['group_id']}: {row['cause'] or _CANNOT_TELL}": None
-        for rows in untold.pieces(["group_id", "cause"])
+    unknown = balance.where(pl.col("verdict") == _CANNOT_TELL)
+    found = {
+        gap("balance_unknown", group_id=row["group_id"], why=row["cause"] or _CANNOT_TELL): None
+        for rows in unknown.pieces(["group_id", "cause"])
         for row in rows.to_pylist()
     }
-    return list(sentences)
+    return list(found)
 
 
 def _misplaced(places: Placement) -> Iterator[str]:

@@ -40,9 +40,7 @@ def why_not_described(state: ReplayedWorkspace, groups: Collection[str]) -> dict
     completeness = GroupCompleteness(state)
     reasons = {group: completeness.of_group(group) for group in sorted(groups)}
     return {
-        group: f"cannot tell: {reason.removeprefix(f'{group}: ')}"
-        for group, reason in reasons.items()
-        if reason is not None
+        group: f"cannot tell: {each.reason}" for group, each in reasons.items() if each is not None
     }
 
 

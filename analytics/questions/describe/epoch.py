@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection
 from analytics.questions.describe.description import Description
@@ -52,7 +53,7 @@ def groups_at_epoch(
     names += [each for each in wanted if not is_name(each) and not names_wanted(there, (each,))]
     untold = GroupCompleteness(state)
     found: list[Row] = []
-    cannot_tell: list[str] = []
+    gaps: list[Gap] = []
     missing: dict[str, str] = {}
     for name in names:
         lives = [row for row in rows if row["group_id"] == name]
@@ -61,8 +62,8 @@ def groups_at_epoch(
             found.append(max(had, key=lambda row: (row["life"], row["from_offset"])))
             continue
         reason = untold.of_group(name) or _why_unknown(name, epoch, lives)
-        if reason:
-            cannot_tell.append(reason)
+        if reason is not None:
+            gaps.append(reason)
         else:
             missing[name] = _why_not(name, epoch, lives, state)
     owned = _owned(state, found, epoch)
@@ -73,18 +74,19 @@ def groups_at_epoch(
         members=_members(found, _present(state, found, epoch), owned),
         assignments=pa.Table.from_pylist(owned, _schema_of(_ASSIGNMENTS)),
     )
-    asked = GroupSelection(groups, tuple(cannot_tell), tuple(missing), why_missing=missing)
+    asked = GroupSelection(groups, tuple(gaps), tuple(missing), why_missing=missing)
     return asked, description
 
 
-def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> str | None:
+def _why_unknown(name: str, epoch: int, lives: Sequence[Row]) -> Gap | None:
     """Return why an epoch between or before those that are known may have been there."""
     for life in sorted({row["life"] for row in lives}, reverse=True):
         later = [row for row in lives if row["life"] == life and row["epoch"] > epoch]
         after = min(later, key=lambda row: int(row["epoch"]), default=None)
         if after and (after["missing_is_compacted"] or after["missing_before"] is None):
-            known = after["epoch"]
-            return f"{name}: epoch {epoch} is compacted: the next one in the dump is {known}"
+            return gap(
+                "epoch_compacted", group_id=name, epoch=epoch, next_epoch=int(after["epoch"])
+            )
     return None
 
 

@@ -59,7 +59,7 @@ def describe(state: ReplayedWorkspace, settings: DescribeSettings) -> Answer:
     if settings.what == OFFSETS and not state.tables.selection.groups:
         undecided = undecided_of_all(state)
         if undecided is not None:
-            groups = replace(groups, cannot_tell=(*groups.cannot_tell, undecided))
+            groups = replace(groups, gaps=(*groups.gaps, undecided))
     return Answer(
         {},
         groups,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.gaps.gap import joined
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.diff.paired import INCOMPLETE_GROUPS
 from schemas import SHARE_GROUP_STATE
@@ -41,7 +42,7 @@ def incomplete_groups(
         + _in_partitions(groups, lacking)["group_id"].to_pylist()
     )
     for name in asked - set(found):
-        why = completeness.gaps_of(name).offsets
+        why = joined(completeness.gaps_of(name).offsets)
         if why is not None:
             found[name] = why
     return found

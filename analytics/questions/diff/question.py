@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from analytics.contracts import arrow_schema
 from analytics.decode.selection import is_name
 from analytics.errors import SettingRefusedError
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_selection import pattern_limits
+from analytics.gaps.group_selection import pattern_gaps
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.answer import Answer
@@ -71,12 +72,9 @@ def diff(state: ReplayedWorkspace, settings: DiffSettings) -> Answer:
         for name, rows in _differences(before, after).items()
     }
     changes = {each for rows in tables.values() for each in rows["change"].unique().to_pylist()}
-    doubts = [
-        f"{word}: {reason}"
-        for each, word in ((before, "from"), (after, "to"))
-        for reason in _limitations(each)
-    ]
-    doubts += [f"from: {each}" for each in uncertain_metadata(before, DIFF.needs)]
+    doubts = [gap("in_earlier_state", why=each) for each in _gaps(before)]
+    doubts += [gap("in_later_state", why=each) for each in _gaps(after)]
+    doubts += [gap("in_earlier_state", why=each) for each in uncertain_metadata(before, DIFF.needs)]
     return Answer(
         tables,
         doubts=tuple(doubts),
@@ -152,13 +150,13 @@ def _names(state: ReplayedWorkspace) -> list[str]:
     return [each for each in state.tables.selection.groups if is_name(each)]
 
 
-def _limitations(state: ReplayedWorkspace) -> list[str]:
+def _gaps(state: ReplayedWorkspace) -> list[Gap]:
     """Return what a state does not tell of the groups asked for."""
     completeness = GroupCompleteness(state)
-    reasons = [reason for name in _names(state) if (reason := completeness.of_group(name))]
+    found = [each for name in _names(state) if (each := completeness.of_group(name)) is not None]
     if not state.tables.selection.groups:
-        reasons += completeness.of_all()
-    return reasons + pattern_limits(completeness)
+        found += completeness.of_all()
+    return found + pattern_gaps(completeness)
 
 
 def _missing(before: ReplayedWorkspace, after: ReplayedWorkspace) -> list[str]:

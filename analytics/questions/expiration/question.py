@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.expiration.chosen_era import ChosenEra, chosen_era
@@ -163,15 +164,15 @@ def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> E
     )
 
 
-def _doubts(tables: Mapping[str, PartedTable], notes: pa.Table) -> list[str]:
+def _doubts(tables: Mapping[str, PartedTable], notes: pa.Table) -> list[Gap]:
     """Return what cannot be told, each reason once with how often."""
     removals, what_if = (_reasons(tables[n]) for n in ("offset_removals", "retention_what_if"))
     doubts = notes.filter(notes["is_untold"])
     expiry = zip(doubts["note"].to_pylist(), doubts["offsets"].to_pylist(), strict=True)
     return [
-        *(f"whether {_count(n, 'offset')} were removed rightly: {why}" for why, n in removals),
-        *(f"whether and when {_count(n, 'offset')} will expire: {note}" for note, n in expiry),
-        *(f"what {_count(n, 'group')} would have lost: {why}" for why, n in what_if),
+        *(gap("removals_unjudged", offsets=n, why=why) for why, n in removals),
+        *(gap("expiry_unknown", offsets=n, why=note) for note, n in expiry),
+        *(gap("loss_in_what_if_unknown", groups=n, why=why) for why, n in what_if),
     ]
 
 
@@ -181,10 +182,6 @@ def _reasons(rows: PartedTable) -> Iterable[tuple[str, int]]:
         for each in pc.value_counts(piece["reason"].combine_chunks()).to_pylist():
             counts[each["values"]] += each["counts"]
     return sorted((why or "not known", count) for why, count in counts.items())
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 EXPIRATION: Final = Question(

@@ -14,6 +14,7 @@ from analytics.contracts import table_of_frame
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.compacted_history import groups_lacking_history
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.workspace_parts import filters_of, has_topic_filter, left_out_of
@@ -65,9 +66,6 @@ if TYPE_CHECKING:
 
 PARTITION, GROUP, TOPIC = "partition", "group", "topic"
 ROWS, SUMS = "rows", "sums"
-_ONLY_SOME_TOPICS: Final = (
-    "how many members groups could use: only some of their topics are looked at"
-)
 _NEEDED: Final = {
     "groups": ("group_id", "group_type", "coordinator_partition", "missing"),
     "members": (
@@ -128,13 +126,13 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
     made = _lag_tables(state, question, replace(asked, since=None))
     tables, together = dict(made.tables), _together(made.sums)
     sums = tables.pop(SUMS, None)
-    doubts = _limitations(together.reasons)
+    doubts = _doubts(together.reasons)
     if asked.since is not None:
         growth, left_out = _growth(asked.since, state, tables["lag"])
         tables["lag_growth"] = PartedTable.held(table_of_frame("lag_growth", growth))
         doubts += left_out
     if asked.by == GROUP and _are_some_topics(state):
-        doubts.append(_ONLY_SOME_TOPICS)
+        doubts.append(gap("capacity_of_some_topics"))
     unread = _unread(state, groups, together.topics_read) if asked.by == TOPIC else None
     if asked.by == TOPIC:
         added = summed([each.sums for each in made.sums if each.sums is not None], TOPIC, rules)
@@ -322,11 +320,11 @@ def _of_topics(rows: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
 
 def _growth(
     earlier: ReplayedWorkspace, state: ReplayedWorkspace, rows: PartedTable
-) -> tuple[pl.DataFrame, list[str]]:
+) -> tuple[pl.DataFrame, list[Gap]]:
     """Return how lags grew since an earlier dump was made, and what that lacks.
 
-    The second has a sentence for each filter that the earlier workspace was made with and that
-    leaves out some of what is asked.
+    The second has a gap for each filter that the earlier workspace was made with and that leaves
+    out some of what is asked.
     """
     name = earlier.tables.workspace.location
     clusters = [
@@ -345,7 +343,7 @@ def _growth(
     before = _lag_tables(earlier, question, LagSettings(with_capacity=False)).tables["lag"]
     left_out = left_out_of(earlier.manifest, earlier.tables.selection)
     growth = lag_growth(polars_rows(before.whole()), polars_rows(rows.whole()), begun, ended)
-    return growth, [f"--since {name}: {each}" for each in left_out]
+    return growth, [gap("earlier_left_out", earlier=name, why=each) for each in left_out]
 
 
 def lag_growth(
@@ -411,10 +409,11 @@ def _unread(
     return unread_topics(_of_topics(topics, _wanted(state, topics)), topics_read)
 
 
-def _limitations(reasons: pl.DataFrame) -> list[str]:
+def _doubts(reasons: pl.DataFrame) -> list[Gap]:
     """Return what cannot be told of committed offsets, each reason once with how often."""
     counted = reasons.group_by("reason").agg(pl.col("len").sum())
-    return sorted(f"{count} committed offsets: {why}" for why, count in counted.iter_rows())
+    gaps = (gap("lag_unknown", offsets=count, why=why) for why, count in counted.iter_rows())
+    return sorted(gaps, key=lambda each: each.words)
 
 
 def is_all(settings: LagSettings) -> bool:

@@ -87,9 +87,8 @@ def _with_gaps(selection: GroupSelection, state: ReplayedWorkspace) -> GroupSele
         return selection
     completeness = GroupCompleteness(state)
     groups = completeness.may_have_gaps(selection.rows)
-    gaps = [completeness.gaps_of(group).history for group in groups]
-    all_gaps = dict.fromkeys([*selection.cannot_tell, *(each for each in gaps if each is not None)])
-    return replace(selection, cannot_tell=tuple(all_gaps))
+    gaps = (each for group in groups for each in completeness.gaps_of(group).history)
+    return replace(selection, gaps=tuple(dict.fromkeys((*selection.gaps, *gaps))))
 
 
 def _now(state: ReplayedWorkspace) -> datetime:

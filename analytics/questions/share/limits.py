@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
+from analytics.gaps.gap import joined
 from analytics.gaps.internal_topics import partition_count
 from analytics.gaps.workspace_parts import left_out_of
 from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC
@@ -329,8 +330,7 @@ def _left_out(state: ReplayedWorkspace) -> str | None:
     asked = state.tables.selection
     if asked.groups or asked.topics:
         return "only what was asked for is looked at: others may have more"
-    made_without = left_out_of(state.manifest, asked)
-    return "; ".join(made_without) if made_without else None
+    return joined(left_out_of(state.manifest, asked))
 
 
 def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of_frame
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.internal_topics import partition_count
 from analytics.questions.answer import Answer
@@ -97,7 +98,7 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
     return Answer(
         tables,
         groups,
-        tuple(_limitations(rows, groups, gaps, state)),
+        tuple(_doubts(rows, groups, gaps, state)),
         warnings=(*settings.findings, *unnamed),
         summary={
             "settings": list(settings.said),
@@ -194,20 +195,29 @@ def _ends(
     return pa.concat_tables([given, others.select(given.column_names)])
 
 
-def _limitations(
+def _doubts(
     rows: pa.Table, groups: GroupSelection, gaps: Mapping[int, str], state: ReplayedWorkspace
-) -> list[str]:
+) -> list[Gap]:
     """Return what cannot be told of share partitions, each reason once with how often."""
     lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
-    why = pc.coalesce(lost["missing"], lost["reason"], "not known")
-    counted = pc.value_counts(why).to_pylist()
-    found = sorted(f"{each['counts']} share partitions: {each['values']}" for each in counted)
+    counted = pc.value_counts(pc.coalesce(lost["missing"], lost["reason"], "not known")).to_pylist()
+    unknown = (
+        gap("share_state_unknown", share_partitions=each["counts"], why=each["values"])
+        for each in counted
+    )
+    found = sorted(unknown, key=lambda each: each.words)
     if not gaps or state.tables.selection.topics:
         return found
     # What the group records do not name (4.0 names nothing) may have been in what is missing.
     without = set(groups.rows["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
     listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
-    return [*found, *(f"{group}: it may have share state: {listed}" for group in sorted(without))]
+    return [
+        *found,
+        *(
+            gap("share_state_may_lack", group_id=group, topic=SHARE_GROUP_STATE, why=listed)
+            for group in sorted(without)
+        ),
+    ]
 
 
 SHARE: Final = Question(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from analytics.dump.inspection.found_losses import lacks
+from analytics.gaps.gap import joined, words_expression
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import ends_of, losses_of, partition_count
 from analytics.gaps.workspace_parts import filters_of, filters_sentence
@@ -71,7 +72,7 @@ def with_possible_claims(shares: pl.DataFrame, state: ReplayedWorkspace) -> pl.D
     is_orphan = pl.col("phase") == ORPHAN
     completeness = GroupCompleteness(state)
     groups = shares.filter(is_orphan)["group_id"].unique().to_list()
-    reasons = [completeness.gaps_of(group).membership for group in groups]
+    reasons = [joined(completeness.gaps_of(group).membership) for group in groups]
     lacking = pl.DataFrame(
         {"group_id": groups, "why": reasons}, {"group_id": pl.String, "why": pl.String}
     )
@@ -84,13 +85,6 @@ def with_possible_claims(shares: pl.DataFrame, state: ReplayedWorkspace) -> pl.D
         .with_columns(complete=pl.col("missing").is_null())
         .drop("why")
     )
-
-
-UNKNOWN_HOME: Final = (
-    "no record of its state is in the dump, and how many partitions __share_group_state has is not "
-    "known, so neither is the one it belongs to"
-)
-_LACKS: Final = "no record of its state is in the dump, and {}"
 
 
 @dataclass(frozen=True)
@@ -114,14 +108,15 @@ def with_absence(shares: pl.DataFrame, coverage: StateCoverage) -> pl.DataFrame:
         coverage: What the dump shows.
     """
     has_none = pl.col("record_offset").is_null() & (pl.col("phase") == "initialized")
-    why = pl.lit(UNKNOWN_HOME)
+    topic = pl.lit(SHARE_GROUP_STATE)
+    why = words_expression("share_state_home_unknown", topic=topic)
     if coverage.partitions is not None:
         key = share_key(*(pl.col(name) for name in ("group_id", "topic_id", "partition")))
         home = internal_partition(pl.when(has_none).then(key), coverage.partitions)
         gap = home.cast(pl.Int64).replace_strict(
             list(coverage.gaps), list(coverage.gaps.values()), default=None, return_dtype=pl.String
         )
-        why = pl.format(_LACKS, gap)
+        why = words_expression("share_state_absent", why=gap)
     return shares.with_columns(
         missing=pl.when(has_none).then(why).otherwise("missing")
     ).with_columns(

@@ -15,6 +15,7 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
 from analytics.gaps.coordinators import coordinator_evidence
+from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import COLUMNS as UNREAD
 from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups, with_unread
 from analytics.gaps.workspace_parts import are_some_topics
@@ -121,13 +122,11 @@ def _with_unjudged(asked: GroupSelection, known: VerdictEvidence) -> GroupSelect
     patterns = [each for each in asked.missing if not is_name(each)]
     if not unjudged or not patterns:
         return asked
+    why = gap("election_unjudged", topic=CONSUMER_OFFSETS, why=unjudged[0].reason)
     return replace(
         asked,
         missing=tuple(each for each in asked.missing if is_name(each)),
-        cannot_tell=(
-            *asked.cannot_tell,
-            *(f"whether a group matches {each!r}: {unjudged[0].reason}" for each in patterns),
-        ),
+        gaps=(*asked.gaps, *(gap("group_may_match", pattern=each, why=why) for each in patterns)),
     )
 
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from analytics.contracts import contract_schema, table_of_frame
+from analytics.gaps.gap import Gap, gap
 from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.lines import parsed_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -191,94 +193,94 @@ def untabled_usage(manifest: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
-def limitations(manifest: Mapping[str, Any], found: Identity) -> list[str]:
-    """Return what the dump does not tell, one sentence each.
+def gaps_in_usage(manifest: Mapping[str, Any], identity: Identity) -> list[Gap]:
+    """Return what the dump does not tell.
 
     Args:
         manifest: Of a decode run.
-        found: Whether bytes come out even.
+        identity: Whether bytes come out even.
     """
     return [
         *_filtered(manifest),
         *_absent(manifest),
         *_lost(manifest),
         *_later(manifest),
-        *(f"what is in {_file(each)}: {each['why']}" for each in manifest.get("unreadable", ())),
+        *(
+            gap("file_unreadable", file=_file(each), why=each["why"])
+            for each in manifest.get("unreadable", ())
+        ),
         *_archived(manifest),
-        *_uneven(found),
+        *_uneven(identity),
     ]
 
 
-def _filtered(manifest: Mapping[str, Any]) -> list[str]:
+def _filtered(manifest: Mapping[str, Any]) -> list[Gap]:
     """What a decode run was told to leave out is in no table."""
     options = manifest.get("options", {})
     given = [words for name, words in _FILTERS.items() if options.get(name)]
-    if not given:
-        return []
-    return [f"what records are that were left out when this was decoded ({', '.join(given)})"]
+    return [gap("records_left_out", filters=", ".join(given))] if given else []
 
 
-def _absent(manifest: Mapping[str, Any]) -> list[str]:
+def _absent(manifest: Mapping[str, Any]) -> list[Gap]:
     return [
-        f"what is in {topic}-{_named(numbers)}, which no copy holds"
+        gap(
+            "usage_without_copy",
+            topic=topic,
+            partitions=", ".join(map(str, numbers[:_MOST_NAMED])),
+            more=max(len(numbers) - _MOST_NAMED, 0) or None,
+        )
         for topic, numbers in manifest["absent_partitions"].items()
         if numbers
     ]
 
 
-def _lost(manifest: Mapping[str, Any]) -> list[str]:
+def _lost(manifest: Mapping[str, Any]) -> list[Gap]:
     """A record that is lost may be the last of its key, or a marker."""
     return [
-        f"whether records are the last of their key: {each['lacks']}"
+        gap(
+            "last_of_key_lost",
+            topic=each["topic"],
+            partition=each["partition"],
+            lost=each["lacks"],
+        )
         for each in manifest["partitions"]
         if each.get("lacks") and each.get("is_leading", True)
     ]
 
 
-def _later(manifest: Mapping[str, Any]) -> list[str]:
+def _later(manifest: Mapping[str, Any]) -> list[Gap]:
     """A later leader may have written the last record of any key."""
     return [
-        f"whether records of {each['topic']}-{each['partition']} are the last of their key: "
-        f"{each['absent_leaders'][0]['why']}"
+        gap(
+            "last_of_key_elsewhere",
+            topic=each["topic"],
+            partition=each["partition"],
+            from_offset=each["absent_leaders"][0]["first_offset"],
+            from_time=parsed_time(each["absent_leaders"][0]["since"]),
+            why=each["absent_leaders"][0]["why"],
+        )
         for each in manifest["partitions"]
         if each.get("absent_leaders")
     ]
 
 
-def _archived(manifest: Mapping[str, Any]) -> list[str]:
+def _archived(manifest: Mapping[str, Any]) -> list[Gap]:
     rows = [each for each in manifest["partitions"] if each["copy"] is None]
-    if not rows:
-        return []
-    what = f"bytes of {len(rows)} partitions, and what compaction left of them"
-    return [f"{what}: archived rows have neither batches nor files"]
+    return [gap("archived_bytes", partitions=len(rows))] if rows else []
 
 
-def _uneven(found: Identity) -> list[str]:
-    said = []
-    if found.unchecked:
-        said.append(
-            "what the bytes are of partitions that another version of groupscope decoded: "
-            "decode the dump again"
-        )
-    if found.unexplained:
-        said.append(
-            f"{found.unexplained:,} bytes of files: they changed while they were read, "
-            "or what was decoded is not what was listed"
-        )
-    if found.uncounted:
-        topic, partition = next(iter(found.uncounted))
-        uncounted = sum(map(abs, found.uncounted.values()))
-        said.append(
-            f"whose {uncounted:,} bytes of records are that files hold "
-            f"and no table has, the first in {topic}-{partition}"
-        )
-    return said
+def _uneven(identity: Identity) -> list[Gap]:
+    gaps = []
+    if identity.unchecked:
+        gaps.append(gap("bytes_of_another_version"))
+    if identity.unexplained:
+        gaps.append(gap("bytes_unexplained", unexplained=identity.unexplained))
+    if identity.uncounted:
+        topic, partition = next(iter(identity.uncounted))
+        uncounted = sum(map(abs, identity.uncounted.values()))
+        gaps.append(gap("bytes_uncounted", topic=topic, partition=partition, uncounted=uncounted))
+    return gaps
 
 
 def _file(row: Mapping[str, Any]) -> str:
     return ": ".join(row[name] for name in ("copy", "segment") if row[name])
-
-
-def _named(numbers: list[int]) -> str:
-    more = len(numbers) - _MOST_NAMED
-    return ", ".join(map(str, numbers[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import Selection
 from analytics.errors import CannotTellError, InputNotRecognizedError
+from analytics.gaps.gap import Gap, gap
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
 from analytics.questions.usage.bucket_answers import WantedGroups
@@ -95,7 +96,7 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
     chosen = {name: _of_groups(rows, found.wanted_groups) for name, rows in tables.items()}
     return Answer(
         PartedTables(chosen),
-        doubts=(*found.limitations, *unknown),
+        doubts=(*found.gaps, *unknown),
         summary={
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
@@ -162,10 +163,10 @@ def _settings(state: ReplayedWorkspace) -> LogSettings:
 
 def _growth(
     asked: UsageSettings, manifest: Mapping[str, Any]
-) -> tuple[pa.Table | None, list[DiskOutlook], list[str]]:
+) -> tuple[pa.Table | None, list[DiskOutlook], list[Gap]]:
     """Return how partitions grew since an earlier dump, and when they take all their room.
 
-    The last are sentences about what cannot be told of that.
+    The last are what cannot be told of that.
 
     Raises:
         InputNotRecognizedError: The earlier dump has no broker of this one, or is not earlier.
@@ -190,18 +191,14 @@ def _growth(
     lacking = not_in_both(earlier, manifest)
     unknown = []
     if lacking:
-        unknown = [f"how {', '.join(lacking)} grew: --since {asked.since} has no copy of them"]
+        unknown = [gap("growth_unknown", partitions=tuple(lacking), earlier=asked.since)]
     limited = [
         name
         for name, each in ((f"--since {asked.since}", earlier), ("this workspace", manifest))
         if is_limited(each)
     ]
     if limited:
-        unknown += [
-            f"how much partitions grew a day: {each} was made of some partitions only, which do "
-            "not tell when its copies end"
-            for each in limited
-        ]
+        unknown += [gap("daily_growth_unknown", workspace=each) for each in limited]
         return growth, [], unknown
     return growth, [] if asked.disk is None else outlooks(growth, asked.disk), unknown
 

@@ -18,8 +18,8 @@ from analytics.decode.selection import Selection
 from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartAnswers, PartRunner
 from analytics.questions.usage.accounts import (
+    gaps_in_usage,
     identity,
-    limitations,
     partition_usage,
     untabled_usage,
 )
@@ -70,6 +70,7 @@ from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
+    from analytics.gaps.gap import Gap
     from analytics.questions.usage.accounts import Identity
     from analytics.questions.usage.log_settings import LogSettings
     from analytics.workspace import Workspace
@@ -131,7 +132,7 @@ class Usage:
         tables: The tables by their names; `topic_usage` and its like are of all groups.
         even: Whether bytes come out even.
         placed: How groups lie on partitions.
-        limitations: What cannot be told, one sentence each.
+        gaps: What cannot be told.
         sums: What was asked to be added up.
         wanted_groups: The groups that were added up.
     """
@@ -139,7 +140,7 @@ class Usage:
     tables: PartedTables
     even: Identity
     placed: Placed
-    limitations: list[str]
+    gaps: list[Gap]
     sums: UsageSums
     wanted_groups: WantedGroups
 
@@ -234,7 +235,7 @@ def usage_tables(
         "coordinator_load": coordinator_load(logs, partitions, known.leaders, lie, settings.rules),
     }
     tables |= {name: PartedTable.held(rows) for name, rows in held.items()}
-    return Usage(PartedTables(tables), even, lie, limitations(manifest, even), sums, wanted)
+    return Usage(PartedTables(tables), even, lie, gaps_in_usage(manifest, even), sums, wanted)
 
 
 _NOT_EXPIRED = pa.table(

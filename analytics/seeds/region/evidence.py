@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
+from analytics.gaps.gap import joined
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.workspace_parts import topics_left_out
 from analytics.replay.log.losses_at import cleaned_until, leading
@@ -98,7 +99,7 @@ def _evidence(
             until,
             since.get(home) if home is not None else None,
             never_shown=home in starts and home not in since,
-            gap=completeness.gaps_of(group).history,
+            gap=joined(completeness.gaps_of(group).history),
             left_out=left_out,
         )
     return found
@@ -144,8 +145,8 @@ def _present(
             settings.initial_offsets or {},
             settings.start_position,
             gone,
-            gap=gaps.offsets,
-            membership_gap=gaps.membership,
+            gap=joined(gaps.offsets),
+            membership_gap=joined(gaps.membership),
             left_out=left_out,
         )
     return found

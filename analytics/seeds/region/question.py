@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from analytics.decode.selection import Selection
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
@@ -68,7 +69,7 @@ def region(state: ReplayedWorkspace, settings: RegionSettings) -> Answer:
     checkpoints = checkpoints_of(settings.contributions, rules, owners)
     dumped = dumped_groups(state, checkpoints, settings)
     without_group = tuple(
-        f"{each} names no group: give --checkpoint-group GROUP"
+        gap("checkpoint_without_group", checkpoint=each)
         for each in places_without_group(settings.contributions)
     )
     return _answer(evaluate_regions(checkpoints, dumped, rules), rules, groups, without_group)
@@ -83,38 +84,49 @@ def _answer(
     judgement: Judgement,
     rules: RegionRules,
     groups: GroupSelection | None = None,
-    doubts: tuple[str, ...] = (),
+    doubts: tuple[Gap, ...] = (),
 ) -> Answer:
-    limitations = [each for region in judgement.regions for each in _limitations_of(region)]
+    of_regions = [each for region in judgement.regions for each in _doubts_of(region)]
     return Answer(
         tables_of(judgement),
         groups,
-        (*doubts, *limitations),
+        (*doubts, *of_regions),
         summary={"findings": dict(rules.findings)},
     )
 
 
-def _limitations_of(region: Region) -> list[str]:
+def _doubts_of(region: Region) -> list[Gap]:
     """Return what cannot be told of a group, each reason once with how often."""
     key = region.checkpoints[0].key
     name = key.group_id or key.source or "a group without a name"
-    found: list[str] = []
+    # A folder stands for the group that its checkpoints do not name.
+    of_group = {"group_id": key.group_id, "checkpoint": None if key.group_id else name}
+    found: list[Gap] = []
     unusable = next((each.unusable for each in region.checkpoints if each.unusable), None)
     if unusable is not None:
-        found.append(f"where {name} reads on: {unusable}")
+        found.append(gap("checkpoints_unusable", **of_group, why=unusable))
     elif region.latest is None:
-        found.append(f"{name}: none of its {len(region.checkpoints)} checkpoints is complete")
+        count = len(region.checkpoints)
+        found.append(gap("no_checkpoint_complete", **of_group, checkpoints=count))
     elif region.latest.missing is not None and region.present is None:
-        found.append(f"{name}: checkpoint {region.latest.key.sequence_id}: {region.latest.missing}")
+        number = region.latest.key.sequence_id
+        missing = region.latest.missing
+        found.append(gap("checkpoint_incomplete", **of_group, sequence_id=number, why=missing))
     if region.present is None:
         return found
-    present = region.present
     drains = Counter(each.missing for each in region.drains or () if each.verdict == CANNOT_TELL)
-    found += [f"{count} drains of {name}: {why}" for why, count in drains.items()]
+    found += [
+        gap("drains_unknown", **of_group, drains=count, why=why or "not known")
+        for why, count in drains.items()
+    ]
     plan = Counter(each.missing for each in region.plan if each.missing is not None)
-    found += [f"where {name} reads on in {count} partitions: {why}" for why, count in plan.items()]
-    if key.form in OF_REGIONS and present.matched.why_unknown is not None:
-        found.append(f"which members of {name} its operators are: {present.matched.why_unknown}")
+    found += [
+        gap("seek_plan_unknown", **of_group, partitions=count, why=why)
+        for why, count in plan.items()
+    ]
+    why_unknown = region.present.matched.why_unknown
+    if key.form in OF_REGIONS and why_unknown is not None:
+        found.append(gap("operators_unmatched", **of_group, why=why_unknown))
     return found
 
 

@@ -196,12 +196,20 @@ def test_all_groups_cannot_be_told_where_records_of_any_partition_are_lost(lossy
 def test_why_offsets_membership_and_history_cannot_be_told(lossy: Path) -> None:
     with replayed(Console(quiet=True), inputs=[str(lossy)]) as state:
         gaps = GroupCompleteness(state).gaps_of("my-group")
-        assert GroupCompleteness(state).gaps_of("group").reasons == []
-    assert gaps.membership == "my-group: the last records"
-    assert gaps.offsets is not None
-    assert "its offsets may be missing or replaced" in gaps.offsets
-    assert gaps.history is not None
-    assert len(gaps.reasons) == 3
+        assert GroupCompleteness(state).gaps_of("group").every == ()
+    assert [each.words for each in gaps.membership] == ["my-group: the last records"]
+    (of_offsets,), (of_history,) = gaps.offsets, gaps.history
+    assert (of_offsets.code, of_history.code) == ("offsets_lack_records", "history_lacks_records")
+    assert of_offsets.place == {
+        **dict.fromkeys(("from_time", "to_time")),
+        "topic": OFFSETS,
+        "partition": 12,
+        "from_offset": 3,
+        "to_offset": None,
+        "group_id": "my-group",
+    }
+    assert "its offsets may be missing or replaced" in of_offsets.words
+    assert len(gaps.every) == 3
     assert groups_exit_code(asked(lossy, "my-group")) == 3
     assert groups_exit_code(asked(lossy, "group")) == 0
 
@@ -219,7 +227,7 @@ def test_only_groups_without_gaps_are_left_out_of_those_that_may_have_some(
         completeness = GroupCompleteness(state)
         may = completeness.may_have_gaps(state.tables.read("groups"))
         all_groups = [str(each["group_id"]) for each in groups]
-        lacking = {each for each in all_groups if completeness.gaps_of(each).reasons}
+        lacking = {each for each in all_groups if completeness.gaps_of(each).every}
     assert lacking
     assert lacking <= set(may) < set(all_groups)
 
@@ -230,7 +238,7 @@ def test_losses_behind_the_instant_do_not_matter(lossy: Path, end: int, *, is_to
     manifest["replay"]["as_of"] = {"time": None, "offsets": {f"{OFFSETS}-12": end}}
     (lossy / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     with replayed(Console(quiet=True), inputs=[str(lossy)]) as state:
-        assert (GroupCompleteness(state).gaps_of("my-group").offsets is None) is is_told
+        assert (GroupCompleteness(state).gaps_of("my-group").offsets == ()) is is_told
 
 
 def test_a_dump_without_the_offsets_topic_tells_of_no_group(tmp_path: Path) -> None:

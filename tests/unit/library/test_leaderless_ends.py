@@ -98,7 +98,7 @@ def test_without_some_disks_every_answer_is_that_of_all_disks_or_cannot_be_told(
             assert told(row).items() >= known(told(row), told(every[key])).items(), (name, key)
         if name != "share_partitions":
             missing = {key[0] for key in every if key not in found}
-            assert all(completeness.gaps_of(group).reasons for group in missing), name
+            assert all(completeness.gaps_of(group).every for group in missing), name
 
 
 def known(row: dict[str, Any], every: dict[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def test_taking_a_disk_away_never_adds_an_answer(
     assert found.items() <= true.items()
     completeness = GroupCompleteness(state)
     for group in true.keys() - found.keys():
-        assert completeness.gaps_of(group).reasons, group
+        assert completeness.gaps_of(group).every, group
 
 
 @pytest.mark.parametrize("nodes", FEWER)

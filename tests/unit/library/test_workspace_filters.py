@@ -37,7 +37,8 @@ def test_a_filter_is_remembered_of_the_decoding_and_of_the_replay(made: dict[str
 @pytest.mark.parametrize("asked", [ALL, Selection(("other",)), Selection(("bill*",))])
 def test_what_is_asked_beyond_a_filter_cannot_be_told(asked: Selection) -> None:
     (why,) = left_out_of(ONE, asked)
-    assert why.startswith("groups other than those of --group billing")
+    assert why.code == "other_groups_left_out"
+    assert why.words.startswith("groups other than those of --group billing: ")
 
 
 @pytest.mark.parametrize(
@@ -58,5 +59,6 @@ def test_what_lies_within_a_filter_is_answered(made: dict[str, Any], asked: Sele
 def test_groups_left_out_and_topics_left_out_are_told_each() -> None:
     made = manifest({"exclude_groups": ["other"], "data_topics": ["orders"]})
     groups, topics = left_out_of(made, Selection(("oth*",)))
-    assert groups.startswith("groups of --exclude-group other")
-    assert topics.startswith("topics other than those of --topic orders")
+    assert (groups.code, topics.code) == ("groups_excluded", "other_topics_left_out")
+    assert groups.words.startswith("groups of --exclude-group other: ")
+    assert topics.words.startswith("topics other than those of --topic orders: ")

@@ -39,7 +39,7 @@ OF_KIND = {
     "evaluation": "applied_rules assignment_alternatives assignment_balance audited_group_counts "
     "audited_groups chain changed_groups changed_members changed_offsets "
     "changed_share_partitions clock_differences commit_requests committers coordinator_load "
-    "data_quality finding_changes findings group_capacity group_churn group_deletions "
+    "data_quality finding_changes findings gaps group_capacity group_churn group_deletions "
     "group_endings lag lag_growth log_cleaning offset_deletions offset_expiration "
     "offset_moves offset_removals offset_verdicts one_shot_groups partition_usage "
     "rebalance_causes rebalance_storms rebalances record_growth region_checkpoint_offsets "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pytest
 
-from analytics.questions.usage.accounts import Identity, limitations
+from analytics.gaps.gap import gap_documents, gap_of_row, gap_rows
+from analytics.questions.usage.accounts import Identity, gaps_in_usage
 from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
@@ -47,7 +49,7 @@ def test_every_byte_of_a_damaged_dump_is_accounted_for(tmp_path: Path) -> None:
     assert sums["damaged_bytes"] > 0
     assert sums["trailing_bytes"] > 0
     assert sums["unexplained_bytes"] == 0
-    assert any("lacks" in each for each in found.limitations)
+    assert "last_of_key_lost" in {each.code for each in found.gaps}
 
 
 @pytest.mark.parametrize("zeros", [1, 12, 61, 5000])
@@ -82,6 +84,20 @@ def test_what_a_decode_run_left_out_is_cannot_tell() -> None:
     even = Identity(0, 0, {}, [])
     manifest = {"options": {"groups": ["g"], "topics": []}, "partitions": []}
     manifest |= {"absent_partitions": {}}
-    (said,) = limitations(manifest, even)
-    assert said.endswith("left out when this was decoded (--group)")
-    assert limitations(manifest | {"options": {}}, even) == []
+    (left_out,) = gaps_in_usage(manifest, even)
+    assert left_out.code == "records_left_out"
+    assert left_out.words.endswith("left out when this was decoded (--group)")
+    assert gaps_in_usage(manifest | {"options": {}}, even) == []
+
+
+def test_what_a_leader_wrote_whose_log_is_absent_is_cannot_tell_from_then_on() -> None:
+    since = datetime(2026, 11, 21, 9, 14, 13, tzinfo=UTC)
+    absent = {"since": since.isoformat(), "first_offset": 40, "why": "broker 2 led"}
+    row = {"topic": "__consumer_offsets", "partition": 2, "copy": "b", "absent_leaders": [absent]}
+    manifest = {"options": {}, "absent_partitions": {}, "partitions": [row]}
+    gaps = gaps_in_usage(manifest, Identity(0, 0, {}, []))
+    (kept,) = gap_rows({"usage": gaps}).to_pylist()
+    assert kept["code"] == "last_of_key_elsewhere"
+    assert (kept["partition"], kept["from_offset"], kept["from_timestamp"]) == (2, 40, since)
+    assert [gap_of_row(kept)] == gaps
+    assert gap_documents(gaps)[0]["from_timestamp"] == "2026-11-21T09:14:13.000Z"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import in_contract_order, table_of_frame
+from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
@@ -69,7 +70,7 @@ def quiet_groups(state: ReplayedWorkspace, settings: QuietSettings) -> Answer:
     return Answer(
         {TABLE: table_of_frame(TABLE, in_contract_order(TABLE, rows))},
         selected,
-        tuple(f"whether {number:,} groups are quiet: {why}" for why, number in lacking.rows()),
+        tuple(gap("quietness_unknown", groups=n, why=why) for why, n in lacking.rows()),
     )
 
 

@@ -1,0 +1,234 @@
+"""What a dump may not tell, by code, read from `gaps/`: a file for each family of codes.
+
+A code has what it means (`about`), what can be done (`advice`), its `words`
+(`schemas.gap_words`), the `place` it names (of `PLACE`) and its `parameters` by type. A `?` behind
+a place or a type says that it may lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from schemas.catalog import documents
+from schemas.errors import SchemaError
+from schemas.gap_words import NUMBER, Template
+from schemas.identities import kinds
+from schemas.names import SNAKE_CASE
+
+PLACE: Final = (
+    *("topic", "partition", "from_offset", "to_offset"),
+    *("from_time", "to_time", "group_id"),
+)
+"""Where something cannot be told: records from one offset to before another, or times likewise."""
+
+COUNT, NUMBERS, GAP, PATTERN, TEXT = "count", "numbers", "gap", "pattern", "text"
+PLAIN_TYPES: Final = {
+    COUNT: "how many of something",
+    "number": "a number that names something: an epoch, a partition",
+    NUMBERS: "several such",
+    TEXT: "words of groupscope or of the file system, which may have names in them",
+    "texts": "several such",
+    "word": "words that name nobody: of groupscope, an option, a time",
+    GAP: "another gap, which is the reason",
+}
+"""Types of parameters besides names, whose types are the kinds of `schemas.identities` (`group`),
+or several of a kind (`groups`)."""
+FOLDER: Final = "gaps"
+_KEYS: Final = ("about", "advice", "words", "place", "parameters")
+
+
+@dataclass(frozen=True)
+class ParameterType:
+    """What a parameter holds.
+
+    Attributes:
+        name: One of `PLAIN_TYPES`, or a kind of names.
+        is_list: It holds several.
+        is_optional: It may lack.
+    """
+
+    name: str
+    is_list: bool
+    is_optional: bool
+
+    @property
+    def identifies(self) -> str | None:
+        """The kind of names that it holds; None where it holds none."""
+        return self.name if self.name in kinds() else None
+
+
+@dataclass(frozen=True)
+class GapKind:
+    """One thing that a dump may not tell.
+
+    Attributes:
+        code: Its name.
+        family: The file's name.
+        about: What it means, in a sentence.
+        advice: What can be done about it, in a sentence.
+        template: Its words.
+        place: What of `PLACE` it names; true where that may lack.
+        parameters: By name what they hold.
+    """
+
+    code: str
+    family: str
+    about: str
+    advice: str
+    template: Template
+    place: Mapping[str, bool]
+    parameters: Mapping[str, ParameterType]
+
+    def __post_init__(self) -> None:
+        """Refuse a gap whose words and values do not fit.
+
+        Raises:
+            SchemaError: They do not.
+        """
+        if not SNAKE_CASE.fullmatch(self.code):
+            raise SchemaError(f'code "{self.code}" is not snake_case')
+        for name in self.place:
+            if name not in PLACE:
+                raise SchemaError(f'"{name}" is no place: there are {", ".join(PLACE)}')
+        for name in self.parameters:
+            if name in PLACE:
+                raise SchemaError(f'parameter "{name}" is called as a place is')
+        self._check_words()
+
+    def _check_words(self) -> None:
+        used = {each.name for each in self.template.values}
+        if unknown := sorted(used - self.place.keys() - self.parameters.keys()):
+            raise SchemaError(f"its words name {', '.join(unknown)}, which it does not have")
+        if unused := sorted(self.parameters.keys() - used):
+            raise SchemaError(f"its words do not name {', '.join(unused)}")
+        for clause in self.template.clauses:
+            may_lack = {each.name for each in clause.values if self.may_lack(each.name)}
+            if clause.is_optional != bool(may_lack):
+                named = ", ".join(sorted(may_lack)) or "nothing"
+                raise SchemaError(f"[...] is for what may lack, and {named} may lack here")
+        for each in self.template.values:
+            if (each.name in self.counts) != (each.forms is not None):
+                raise SchemaError(f'"{each.name}" has forms for one and many if it is a count')
+            if each.forms is not None and NUMBER not in each.forms[1]:
+                raise SchemaError(f'"{each.name}" of many has no {NUMBER} for the number')
+
+    @property
+    def counts(self) -> frozenset[str]:
+        """The parameters that are counts."""
+        return frozenset(name for name, each in self.parameters.items() if each.name == COUNT)
+
+    def may_lack(self, name: str) -> bool:
+        """Return whether a place or parameter may have no value."""
+        of_place = self.place.get(name)
+        return self.parameters[name].is_optional if of_place is None else of_place
+
+
+@cache
+def gap_kinds() -> Mapping[str, GapKind]:
+    """Return everything that a dump may not tell, by code.
+
+    Raises:
+        SchemaError: A file is wrong, or two gaps have one code.
+    """
+    found: dict[str, GapKind] = {}
+    for stem, file, document in documents(FOLDER):
+        try:
+            kinds_of_file = {each.code: each for each in parse_gaps(document, stem)}
+        except SchemaError as error:
+            raise error.in_file(file) from None
+        if twice := sorted(found.keys() & kinds_of_file):
+            raise SchemaError(f"another family has {', '.join(twice)}", file=file)
+        found |= kinds_of_file
+    return MappingProxyType(found)
+
+
+def gap_kind(code: str) -> GapKind:
+    """Return what a code means.
+
+    Raises:
+        KeyError: There is no such code.
+    """
+    return gap_kinds()[code]
+
+
+def parse_gaps(document: object, family: str) -> Iterator[GapKind]:
+    """Read the gaps of one file.
+
+    Args:
+        document: The parsed JSON: `about` and, by code, `gaps`.
+        family: The file's name without suffix.
+
+    Raises:
+        SchemaError: The document makes no sense.
+    """
+    file = _object(document, ("about", "gaps"))
+    for code, each in _object_of(file["gaps"], "gaps").items():
+        try:
+            yield _kind(code, family, _object(each, _KEYS))
+        except SchemaError as error:
+            raise error.inside(code) from None
+
+
+def _kind(code: str, family: str, each: Mapping[str, Any]) -> GapKind:
+    texts = {name: each[name] for name in ("about", "advice", "words")}
+    for name, text in texts.items():
+        if not isinstance(text, str) or not text.strip():
+            raise SchemaError("is no text", field=name)
+    if not isinstance(each["place"], list):
+        raise SchemaError("is no list", field="place")
+    return GapKind(
+        code=code,
+        family=family,
+        about=texts["about"],
+        advice=texts["advice"],
+        template=Template(texts["words"]),
+        place=MappingProxyType(
+            {str(name).removesuffix("?"): str(name).endswith("?") for name in each["place"]}
+        ),
+        parameters=MappingProxyType(
+            {
+                name: parameter_type(text)
+                for name, text in _object_of(each["parameters"], "parameters").items()
+            }
+        ),
+    )
+
+
+def parameter_type(text: object) -> ParameterType:
+    """Read a type as a file has it: `count`, `groups`, `text?`.
+
+    Raises:
+        SchemaError: There is no such type.
+    """
+    if not isinstance(text, str):
+        raise SchemaError(f"{text!r} is no type")
+    name = text.removesuffix("?")
+    is_optional = name != text
+    names = kinds()
+    if name in (NUMBERS, "texts", "gaps") or (
+        name not in names and name.endswith("s") and name.removesuffix("s") in names
+    ):
+        return ParameterType(name.removesuffix("s"), is_list=True, is_optional=is_optional)
+    if name not in names and name not in PLAIN_TYPES:
+        raise SchemaError(f'"{text}" is no type: there are {", ".join((*PLAIN_TYPES, *names))}')
+    return ParameterType(name, is_list=False, is_optional=is_optional)
+
+
+def _object(document: object, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return an object of just these keys."""
+    found = _object_of(document, "")
+    if lacking := [name for name in keys if name not in found]:
+        raise SchemaError(f"missing: {', '.join(lacking)}")
+    if unknown := sorted(found.keys() - set(keys)):
+        raise SchemaError(f"unknown: {', '.join(unknown)}")
+    return found
+
+
+def _object_of(document: object, field: str) -> Mapping[str, Any]:
+    if not isinstance(document, dict):
+        raise SchemaError("is no object", field=field)
+    return document
