@@ -44,6 +44,7 @@ OPEN = {
         *("about", "blocked_by", "expectation", "patch_releases", "request", "thresholds"),
     },
     "the name of an event, or why a record does not decode": {"event", "fault"},
+    "a question, or a code of schemas/gaps, which making a gap checks": {"question", "code"},
 }
 """Columns of words that any word may be in, and why."""
 _OF_OFFSETS = "offset_verdicts"
