@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 from analytics.contracts import contract_schema
 from analytics.questions.lag.movement import HISTORY
+from analytics.questions.lag.offsets import GroupTables
 from analytics.questions.lag.pace import log_ends
-from analytics.questions.lag.partitions import GroupTables
 from analytics.questions.lag.table import LagQuestion, evaluate_lag
 from analytics.replayed.end_offsets import SAMPLES
 from analytics.replayed.whole_groups import group_reads

@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 from analytics.decode.parts import PartWriter, empty_parts
 from analytics.decode.records.tables import decoded_schema, label
-from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables
 from analytics.time_columns import TIMESTAMP
 from analytics.workspace import Part, Workspace

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 from analytics.errors import CannotTellError, InputUnreadableError
 from analytics.gaps.gap import gap_documents
-from analytics.questions.describe.compared import asked_names, existing_topics, why_not_described
-from analytics.questions.describe.description import described_groups
+from analytics.questions.describe.description import (
+    asked_names,
+    described_groups,
+    existing_topics,
+    why_not_described,
+)
 from jobs.asking import PrintedAnswer
 from jobs.cli.exit_codes import DIFFERENT, DONE
 from reports.describe.against import (

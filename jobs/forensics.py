@@ -15,16 +15,17 @@ from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.question import DIFF, OFFSETS, DiffSettings
 from analytics.questions.forensics.incident import (
     ROWS_OF_STATES,
+    Window,
     changes_of,
     cluster_of,
     events_in,
     groups_hit,
+    happened,
     of_groups,
     others_of,
     owners_of,
     time_around,
 )
-from analytics.questions.forensics.window import Window, happened
 from analytics.questions.restore.question import RESTORE as RESTORING
 from analytics.questions.restore.question import RestoreSettings
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings

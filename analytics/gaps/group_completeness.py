@@ -20,7 +20,6 @@ from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.gaps.gap import Gap, gap, joined
 from analytics.gaps.group_gaps import GroupGaps, gap_between_cuts
-from analytics.gaps.groups_between_cuts import disputed_partitions, groups_between_cuts
 from analytics.gaps.internal_topics import (
     by_which_setting,
     ends_of,
@@ -32,16 +31,50 @@ from analytics.gaps.internal_topics import (
 from analytics.gaps.undecided_offsets import undecided_of
 from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.ends_at import Ends
+from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.replay.log.internal_partitions import home_of, internal_partition, is_one_of
 from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
+from analytics.tables.record_reader import RecordReader
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from analytics.replay.log.frames import Frame
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+
+# Groups with records between the two cuts of a log whose times go back, read with Arrow.
+
+
+def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
+    """Return by partition of the offsets topic where a log whose times go back was cut."""
+    return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
+
+
+def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
+    """Return by group, also of one that is not there, in which partition not all is certain."""
+    found: dict[str, int] = {}
+    reader = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
+    for number, frame in disputed_partitions(state).items():
+        where = (
+            (pc.field("topic") == CONSUMER_OFFSETS)
+            & (pc.field("partition") == number)
+            & (pc.field("offset") >= frame.certain_end)
+            & (pc.field("offset") < frame.possible_end)
+        )
+        fields = {COMMITS: "group", **{name: kind.group_field for name, kind in KINDS.items()}}
+        for name, field in fields.items():
+            rows = reader.table_where(name, ["key"], where)
+            names = rows["key"].struct.field(field).unique().to_list()
+            found |= dict.fromkeys(names, number)
+    return found
+
 
 _ENOUGH_GROUPS = 1000
 _MOST_NAMED = 5

@@ -26,10 +26,10 @@ from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.findings_of import (
     findings_of,
     input_words,
+    kept_tables,
     severities_from,
 )
-from analytics.questions.findings.judged_tables import judged_tables
-from analytics.questions.findings.kept_tables import kept_tables
+from analytics.questions.findings.rows_for_rules import judged_tables
 from analytics.questions.registry import audited_questions
 from analytics.questions.table_orders import order_of
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings

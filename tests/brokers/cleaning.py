@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from analytics.dump.records.segment_reader import FileReader
-from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError

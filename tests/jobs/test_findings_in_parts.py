@@ -17,7 +17,7 @@ from analytics.questions.findings import changes, rows_for_rules
 from analytics.questions.findings.changes import changes_in_parts, kept_changes, with_changes
 from analytics.questions.findings.findings_in_parts import RuleFindings, counts_of
 from analytics.questions.findings.findings_of import as_severe, findings_of
-from analytics.questions.findings.judged_tables import judged_tables
+from analytics.questions.findings.rows_for_rules import judged_tables
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.tables.parted_table import PartedTable
 from jobs.asking import PHRASING

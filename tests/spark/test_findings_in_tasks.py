@@ -13,7 +13,7 @@ from analytics.engine.part_runs import PartRunner
 from analytics.questions.findings import changes, rows_for_rules
 from analytics.questions.findings.changes import changes_in_parts
 from analytics.questions.findings.findings_of import findings_of
-from analytics.questions.findings.judged_tables import judged_tables
+from analytics.questions.findings.rows_for_rules import judged_tables
 from analytics.spark_tasks import run_tasks
 from analytics.tables.parted_table import PartedTable
 from jobs.asking import PHRASING

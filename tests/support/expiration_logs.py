@@ -30,7 +30,7 @@ from schemas.expiration_rules import audit_rules, expiration_eras
 
 if TYPE_CHECKING:
     from analytics.dump.inspection.found_losses import Loss
-    from analytics.questions.expiration.retention import Retention
+    from analytics.questions.expiration.retention_settings import Retention
 
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 TABLES = (*KINDS, "offset_commit", "control_markers")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from analytics.questions.expiration.retention import Retention
+    from analytics.questions.expiration.retention_settings import Retention
 
 ONE_SWEEP_MS = 1000
 FAR_AHEAD_MS = 4_000_000_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from analytics.contracts import arrow_schema
 from analytics.decode.selection import is_name
 from analytics.errors import SettingRefusedError
-from analytics.gaps.gap import Gap, gap
+from analytics.gaps.gap import Gap, gap, joined
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import pattern_gaps
 from analytics.gaps.uncertain_metadata import uncertain_metadata
@@ -22,13 +23,8 @@ from analytics.questions.diff import offsets as of_offsets
 from analytics.questions.diff import share_partitions as of_shares
 from analytics.questions.diff.elections import followed_copies, lost_lines
 from analytics.questions.diff.groups import changed_groups, changed_members
-from analytics.questions.diff.incomplete_groups import (
-    incomplete_groups,
-    incomplete_in_either,
-    lost_share_partitions,
-)
 from analytics.questions.diff.offsets import changed_offsets, topics_born_again
-from analytics.questions.diff.paired import CANNOT_TELL, LEFT_OUT_TOPICS
+from analytics.questions.diff.paired import CANNOT_TELL, INCOMPLETE_GROUPS, LEFT_OUT_TOPICS
 from analytics.questions.diff.share_partitions import changed_share_partitions
 from analytics.questions.question import Question
 from analytics.tables.stored_tables import StoredTables
@@ -36,6 +32,76 @@ from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+# Groups of which one of two states does not tell all, with the reason: nothing is guessed.
+
+
+def incomplete_groups(
+    state: ReplayedWorkspace, groups: pa.Table, others: pa.Table
+) -> dict[str, str]:
+    """Return by group why a state does not tell all of it.
+
+    Args:
+        state: The state.
+        groups: Its table `groups`.
+        others: That of the state it is compared with: whether a group that is only there was here
+            too is asked.
+    """
+    completeness = GroupCompleteness(state)
+    incomplete = groups.filter(pc.invert(groups["complete"]))
+    found = {
+        str(name): str(why)
+        for name, why in zip(
+            incomplete["group_id"].to_pylist(), incomplete["missing"].to_pylist(), strict=True
+        )
+    }
+    lacking = {*completeness.lost_before, *completeness.losses}
+    asked = set(
+        _alone(others, groups)["group_id"].to_pylist()
+        + _in_partitions(groups, lacking)["group_id"].to_pylist()
+    )
+    for name in asked - set(found):
+        why = joined(completeness.gaps_of(name).offsets)
+        if why is not None:
+            found[name] = why
+    return found
+
+
+def incomplete_in_either(
+    first: dict[str, str], second: dict[str, str], words: tuple[str, str]
+) -> pa.Table:
+    """Return the groups of which either state does not tell all, as `INCOMPLETE_GROUPS`."""
+    names = sorted({*first, *second})
+    reasons = [
+        "; ".join(
+            f"{word}: {found[name]}"
+            for word, found in zip(words, (first, second), strict=True)
+            if name in found
+        )
+        for name in names
+    ]
+    return pa.table({"group_id": names, "reason": reasons}, schema=INCOMPLETE_GROUPS)
+
+
+def lost_share_partitions(state: ReplayedWorkspace, homes: Collection[int | None]) -> list[int]:
+    """Return the partitions of share state, among these, of which a state knows nothing."""
+    there = {
+        each["partition"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == SHARE_GROUP_STATE and each.get("is_leading", True)
+    }
+    return sorted({each for each in homes if each is not None} - there)
+
+
+def _alone(rows: pa.Table, others: pa.Table) -> pa.Table:
+    known = pc.is_in(rows["group_id"], others["group_id"].combine_chunks())
+    return rows.filter(pc.invert(known))
+
+
+def _in_partitions(groups: pa.Table, partitions: Collection[int]) -> pa.Table:
+    home = groups["coordinator_partition"]
+    return groups.filter(pc.is_in(home, pa.array(sorted(partitions), home.type)))
+
 
 DIFFERS, MISSING = "differs", "missing"
 OFFSETS, GROUPS = "changed_offsets", "changed_groups"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -12,9 +15,10 @@ import pyarrow.compute as pc
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.answer import Answer
-from analytics.questions.expiration.chosen_era import ChosenEra, chosen_era
-from analytics.questions.expiration.expiry_tables import expiry_tables
+from analytics.questions.expiration.expiry import ChosenEra, chosen_era
 from analytics.questions.expiration.group_tables import group_tables
+from analytics.questions.expiration.offset_log import GroupRecords, instants_of
+from analytics.questions.expiration.offset_removals import Cluster
 from analytics.questions.expiration.retention_settings import (
     MINUTE_MS,
     RetentionFound,
@@ -22,22 +26,254 @@ from analytics.questions.expiration.retention_settings import (
     retention_found,
     with_state,
 )
-from analytics.questions.expiration.tables import FATES, NOTES, ExpirationQuestion, LogEnds
+from analytics.questions.expiration.tables import (
+    COMMITTED,
+    FATES,
+    NOTES,
+    STATE,
+    ExpirationQuestion,
+    ExpirationTables,
+    GroupLot,
+    LogEnds,
+    ReplayedFacts,
+    expiration_tables,
+)
 from analytics.questions.question import Question
+from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.coverage import coverage_of, log_starts
 from analytics.replay.dump.times import milliseconds
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, Ends, cut, timeless_ends
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
+from analytics.replay.metadata.metadata_log import AROUND, metadata_log
+from analytics.replay.offsets.commit_rows import (
+    COMMIT_FIELDS,
+    MARKER_FIELDS,
+    MARKERS,
+    with_offsets_in_force,
+)
+from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.records_at import CutRecords
+from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.whole_groups import (
+    GroupPart,
+    GroupRows,
+    group_parts,
+    parts_for,
+    stored_rows,
+)
+from analytics.tables.buckets import packed
 from analytics.tables.parted_table import PartedTable, PartedTables
-from schemas import CONSUMER_OFFSETS
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 from schemas.expiration_rules import audit_rules, group_endings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from analytics.engine.part_runs import ReadPart
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+# The tables about the expiry of offsets, made of a replayed workspace and its records.
+
+AT_ONCE: Final = 500_000
+"""So many records are held together, or those of one group where it has more."""
+
+_OF_COMMITTED: Final = (
+    *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
+)
+_OF_STATE: Final = ("group_id", "group_type", "complete", "missing")
+_UNREAD: Final = ("committed_leader_epoch", "batch_offset")
+"""Of commits: nothing about expiry rests on them."""
+_OF_COMMITS: Final = {name: field for name, field in COMMIT_FIELDS.items() if name not in _UNREAD}
+_OF_REMOVALS: Final = ("copy", "segment", "batch_position")
+"""Where a tombstone lies, which is told of nothing else."""
+_PLAIN: Final = ("partition", "offset", "timestamp", "leader_epoch", "is_tombstone", "key")
+_WITH_VALUES: Final = (
+    "group_metadata",
+    "consumer_group_member_metadata",
+    "consumer_group_regular_expression",
+    "streams_group_topology",
+)
+_OF_CLASSIC: Final = ("protocol_type", "protocol", "current_state_timestamp", "generation")
+_OF_METADATA: Final = ("topic", "offset", "timestamp", "segment")
+
+
+def expiry_tables(
+    state: ReplayedWorkspace, question: ExpirationQuestion, most: int | None = None
+) -> ExpirationTables:
+    """Return what `expiration_tables` makes.
+
+    Args:
+        state: A replayed workspace.
+        question: What is asked.
+        most: So many rows of `offset_expiration`, the worst; None is all of them.
+
+    Raises:
+        WorkspaceError: A table cannot be read.
+    """
+    records = _Records(state, question.cut_partitions)
+    topics = _frame(state.tables.read("topics"))
+    coverage = coverage_of(
+        state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
+    )
+    metadata = metadata_log(records.of_metadata())
+    known = ReplayedFacts(
+        Cluster(topics, metadata.begins, coverage.data_topics, coverage),
+        coordinator_starts(metadata, topics),
+        replay_rules(state.release),
+        records.instants(question.as_of_ms),
+    )
+    are_apart = not records.are_timeless
+    with records.lots() as lots:
+        return expiration_tables(
+            question, known, lots, state.runner, most=most, are_apart=are_apart
+        )
+
+
+class _Records:
+    """The records of a workspace that count."""
+
+    def __init__(self, state: ReplayedWorkspace, cut_partitions: Collection[int]) -> None:
+        self._state, self._cut_partitions = state, sorted(cut_partitions)
+        self._source = CutRecords(state)
+        self.instant = replayed_instant(state.as_of, state.frames)
+        self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
+        self._is_cut = bool(self._log_starts) or not self.instant.is_end
+
+    @cached_property
+    def are_timeless(self) -> bool:
+        """Whether commits lack their time: what bounds it are records of any group around them."""
+        return self._source.count((COMMITS,), pc.field("timestamp").is_null()) > 0
+
+    @contextmanager
+    def lots(self) -> Iterator[Sequence[ReadPart]]:
+        """Give the records of all groups, some groups at a time; at least one lot."""
+        if self.are_timeless:
+            counts = self._source.counts((COMMITS, *KINDS))
+            yield [partial(self._lot_of, numbers) for numbers in packed(counts, AT_ONCE)]
+            return
+        markers = self._markers({})
+        parts = parts_for(self._source.count((COMMITS, *KINDS)), AT_ONCE)
+        beside = self._state.runner.folder
+        with group_parts(self._of_groups(self._source, {}), parts, beside) as found:
+            yield [partial(_lot, part, markers) for part in found]
+
+    def instants(self, as_of_ms: int) -> dict[int, int]:
+        """Return the instant of the partitions that are cut at an offset, as `instants_of` does."""
+        if not self._cut_partitions:
+            return {}
+        fields = {"coordinator_partition": "partition", "at": "timestamp"}
+        there = CutRecords(self._state, self._cut_partitions)
+        times = [self._rows(there, name, fields, {}) for name in (COMMITS, GROUPS)]
+        return instants_of(pl.concat(times), as_of_ms)
+
+    def of_metadata(self) -> dict[str, pl.DataFrame]:
+        """Return the records of the metadata log that are looked at."""
+        found = {}
+        for name in dict.fromkeys((*AROUND, *TABLES)):
+            fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
+            named = {each: each for each in fields}
+            found[name] = self._rows(self._source, name, named, {}, CLUSTER_METADATA)
+        return found
+
+    def _lot_of(self, partitions: Sequence[int]) -> dict[str, pl.DataFrame]:
+        """Return the records of whole partitions."""
+        source = CutRecords(self._state, partitions)
+        ends: Ends = {}
+        if self._is_cut:
+            whole = ("topic", "partition", "offset", "timestamp", "value")
+            fields = {each: each for each in whole}
+            timed = {
+                name: source.rows(name, fields, CONSUMER_OFFSETS) for name in (COMMITS, GROUPS)
+            }
+            ends = timeless_ends(timed, self.instant)
+        found = {name: rows.whole() for name, rows in self._of_groups(source, ends).items()}
+        return _lot(lambda: found, self._markers(ends))
+
+    def _of_groups(self, source: CutRecords, ends: Ends) -> dict[str, GroupRows]:
+        """Return what is looked at of groups, with the state of their offsets."""
+        key = pl.col("key").struct
+        commits = map(_light_commits, self._pieces(source, COMMITS, _OF_COMMITS, ends))
+        found = {COMMITS: GroupRows(commits, pl.col("group_id"))}
+        for name, kind in KINDS.items():
+            pieces = self._pieces(source, name, _fields(name), ends)
+            light = map(_light_groups, pieces) if name == GROUPS else pieces
+            found[name] = GroupRows(light, key.field(kind.group_field))
+        committed = stored_rows(self._state.tables, "committed_offsets", _OF_COMMITTED)
+        found[COMMITTED] = committed._replace(left_out=("group_id",))
+        return {**found, STATE: stored_rows(self._state.tables, "groups", _OF_STATE)}
+
+    def _markers(self, ends: Ends) -> pl.DataFrame:
+        return self._rows(self._source, "control_markers", MARKER_FIELDS, ends).cast(MARKERS)
+
+    def _pieces(
+        self, source: CutRecords, name: str, fields: Mapping[str, str], ends: Ends
+    ) -> Iterator[pl.DataFrame]:
+        for piece in source.pieces(name, {**fields, **self._place}, CONSUMER_OFFSETS):
+            yield self._counted(piece, ends)
+
+    def _rows(
+        self,
+        source: CutRecords,
+        name: str,
+        fields: Mapping[str, str],
+        ends: Ends,
+        topic: str = CONSUMER_OFFSETS,
+    ) -> pl.DataFrame:
+        return self._counted(source.rows(name, {**fields, **self._place}, topic), ends)
+
+    @property
+    def _place(self) -> Mapping[str, str]:
+        return PLACE if self._is_cut else {}
+
+    def _counted(self, rows: pl.DataFrame, ends: Ends) -> pl.DataFrame:
+        if not self._is_cut:
+            return rows
+        return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
+
+
+def _lot(give: GroupPart, markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Return the rows of a `GroupLot`."""
+    found = give()
+    unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
+    commits = found[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
+    records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})
+    return GroupLot(records, found[COMMITTED], found[STATE]).rows
+
+
+def _light_commits(rows: pl.DataFrame) -> pl.DataFrame:
+    return with_offsets_in_force(rows).with_columns(
+        pl.when("is_tombstone").then(name).alias(name) for name in _OF_REMOVALS
+    )
+
+
+def _light_groups(rows: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what classic groups stored and expiry does not heed: most of all assignments."""
+    value, decoded = (
+        pl.col("value").struct,
+        pl.element().struct.field("subscription_decoded").struct,
+    )
+    read = pl.struct(decoded.field("fields_written"), decoded.field("topics"))
+    members = value.field("members").list.eval(pl.struct(read.alias("subscription_decoded")))
+    told = (value.field(name) for name in _OF_CLASSIC)
+    return rows.with_columns(pl.struct(*told, members.alias("members")).alias("value"))
+
+
+def _fields(name: str) -> dict[str, str]:
+    fields: Sequence[str] = _PLAIN
+    if name in _WITH_VALUES:
+        fields = [*_PLAIN, "value_version", "value"]
+    return {each: each for each in fields}
+
+
+def _frame(rows: pa.Table) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(rows))
 
 
 @dataclass(frozen=True)

@@ -17,22 +17,25 @@ from polars import selectors
 from analytics.contracts import in_contract_order, table_of_frame
 from analytics.engine.part_runs import PartAnswer, PartRunner, ReadPart
 from analytics.engine.staged_values import get_value, put_value
-from analytics.questions.expiration.fates import (
+from analytics.questions.expiration.offset_expiration import (
+    BLOCKED,
     FATE,
     all_fates,
     all_notes,
     fates,
     in_fate_order,
     notes,
+    offset_expiration,
     worst_of,
 )
-from analytics.questions.expiration.observed_history import (
+from analytics.questions.expiration.offset_log import (
+    GroupRecords,
     ObservedHistory,
+    OffsetLog,
+    offset_log,
     shown_since,
     shown_since_in_all,
 )
-from analytics.questions.expiration.offset_expiration import BLOCKED, offset_expiration
-from analytics.questions.expiration.offset_log import GroupRecords, OffsetLog, offset_log
 from analytics.questions.expiration.offset_removals import (
     Cluster,
     Removing,
@@ -41,7 +44,7 @@ from analytics.questions.expiration.offset_removals import (
     removing,
     together,
 )
-from analytics.questions.expiration.retention import Retention
+from analytics.questions.expiration.retention_settings import Retention
 from analytics.questions.expiration.retention_what_if import (
     offsets_now,
     retention_costs,

@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.advised_tools import OF_GROUP
-from analytics.questions.findings.conditions import rows_of
 from analytics.questions.findings.evidence import KnownRecords, held_records
+from analytics.questions.findings.finding_rows import rows_of
 from analytics.questions.findings.found import FINDINGS, WORST_FIRST, findings, in_order
-from analytics.questions.findings.judged_tables import JudgedTables
 from analytics.questions.findings.restore_commands import (
     SPANS,
     RestoreCommands,
@@ -29,6 +28,7 @@ from analytics.questions.findings.restore_commands import (
     shared_commands,
 )
 from analytics.questions.findings.rows_for_rules import (
+    JudgedTables,
     RowsForRules,
     records_in,
     rows_for_rules,

@@ -14,7 +14,6 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.questions.findings.advised_tools import OF_GROUP, group_types
-from analytics.questions.findings.conditions import rows_of
 from analytics.questions.findings.evidence import KnownRecords, with_records
 from analytics.questions.findings.finding_rows import (
     RECORDS,
@@ -22,14 +21,15 @@ from analytics.questions.findings.finding_rows import (
     finding_rows,
     key,
     pieces,
+    rows_of,
     value,
 )
-from analytics.questions.findings.judged_tables import JudgedTables, StoredRows
 from analytics.questions.findings.restore_commands import (
     RestoreCommands,
     lost_spans,
     shared_commands,
 )
+from analytics.questions.findings.rows_for_rules import JudgedTables, StoredRows
 from analytics.questions.findings.suggestions import Advice
 from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
 from analytics.replay.log.arrow_rows import arrow_rows

@@ -20,14 +20,14 @@ from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.workspace_parts import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
-from analytics.questions.lag.capacity import group_capacity
 from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.lag.movement import HISTORY, KEY
+from analytics.questions.lag.offsets import GroupTables, inputs_of
 from analytics.questions.lag.pace import log_ends
-from analytics.questions.lag.partitions import GroupTables, inputs_of
 from analytics.questions.lag.retention import retention_frame, topic_retention
 from analytics.questions.lag.sums import (
     BY,
+    group_capacity,
     parts_of_sums,
     summed,
     sums_in_order,

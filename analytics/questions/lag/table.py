@@ -15,17 +15,20 @@ from analytics.questions.lag.burrow import NAMES, NOT_EVALUABLE, status_history
 from analytics.questions.lag.movement import KEY, in_order, movement
 from analytics.questions.lag.offsets import (
     FROM_START,
+    IS_OWNED,
     LACKING,
+    NEVER_COMMITTED,
     REMOVED,
     STABLE,
+    STALE,
     WHY_HELD_BACK,
     partition_lag,
+    read_partitions,
     with_first_commits,
     with_lost_unread,
     with_stable_lags,
 )
 from analytics.questions.lag.pace import log_ends, with_time_lags, with_trends
-from analytics.questions.lag.partitions import IS_OWNED, NEVER_COMMITTED, STALE, read_partitions
 from analytics.questions.lag.retention import RETENTION, with_losses
 from analytics.replay.log.marks import with_marks_of
 from analytics.replayed.end_offsets import SAMPLES
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from analytics.questions.lag.partitions import GroupTables
+    from analytics.questions.lag.offsets import GroupTables
     from analytics.replay.log.log_clocks import LogClock
     from schemas.evaluation_rules import LagRules
 

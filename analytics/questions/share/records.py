@@ -16,7 +16,7 @@ from analytics.questions.share.lifecycle.phases import COLUMNS as PICTURE_COLUMN
 from analytics.questions.share.lifecycle.phases import phases
 from analytics.questions.share.lifecycle.pictures import pictures_of
 from analytics.questions.share.lifecycle.share_steps import share_steps
-from analytics.questions.share.lifecycle.step_records import StepRecords
+from analytics.questions.share.lifecycle.state_acts import StepRecords
 from analytics.questions.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
 from analytics.questions.share.open_transactions import open_transactions
 from analytics.questions.share.prunable import (

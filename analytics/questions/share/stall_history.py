@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from analytics.contracts import contract_frame
-from analytics.questions.share.clock_words import WENT_BACK
 from analytics.questions.share.share_log import HOME, first_covers
+from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import NOT_STORED, is_done, state_name
 from analytics.replay.log.log_clocks import NOBODY, LogClock
 from analytics.replay.log.meanings import instant

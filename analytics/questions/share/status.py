@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
     from schemas.share_rules import ShareRules
 
+# What is said of share partitions where a clock was set or wrong: times measure nothing then.
+
+WENT_BACK: Final = "cannot tell how long it stood: the share coordinator's clock was set"
+GROUPS_WENT_BACK: Final = "cannot tell how long it is in this phase: the clock of its group was set"
+
+
 CANNOT_TELL: Final = "cannot_tell"
 _UNMEASURED: Final = "unmeasured"
 NOT_SEEN: Final = "whether a member owns it cannot be told: the dump does not show all of its group"

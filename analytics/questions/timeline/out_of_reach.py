@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.engine.key_places import homes_in
 from analytics.questions.timeline.history import OffsetHistory
-from analytics.questions.timeline.lost_commits import commits_in, markers_in
-from analytics.questions.timeline.lost_lines import LAST, last_on_line
+from analytics.questions.timeline.lost_commits import LAST, commits_in, last_on_line, markers_in
 from analytics.questions.timeline.words import (
     HIGH,
     LOST_BY_GROWTH,

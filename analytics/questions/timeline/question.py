@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 
 from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
+from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
 from analytics.gaps.coordinators import coordinator_evidence
@@ -21,8 +23,7 @@ from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups,
 from analytics.gaps.workspace_parts import are_some_topics
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
-from analytics.questions.timeline.events import GROUP_EVENTS, group_events
-from analytics.questions.timeline.group_verdicts import OtherLosses, verdicts_of_groups
+from analytics.questions.timeline.group_verdicts import OtherLosses, matched, verdicts_of_groups
 from analytics.questions.timeline.lost_commits import in_force_then, is_committed, lost_lines
 from analytics.questions.timeline.out_of_reach import left_behind
 from analytics.questions.timeline.share_losses import share_losses
@@ -44,13 +45,71 @@ from analytics.replay.log.losses_at import leading, what_took_history
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.pending_at import frames_until
 from analytics.replayed.whole_groups import frame_of
-from analytics.tables.parted_table import PartedTables
-from analytics.tables.stored_tables import StoredTables
+from analytics.tables.parted_table import Order, PartedTables
+from analytics.tables.stored_tables import EVERY, StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.log.frames import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+# What happened to groups, event by event: in the order of time, of a history of any size.
+
+GROUP_EVENTS: Final = "group_events"
+AT_ONCE: Final = 600_000
+"""So many events are sorted together, about; else those of each file."""
+_BY_TIME: Final = ("at", "log", "coordinator_partition", "record_offset", "event", "subject")
+
+
+def in_time_order(events: pl.DataFrame) -> pl.DataFrame:
+    """Sort events; those without a time come last, and those of one record stay as they are."""
+    return events.sort(_BY_TIME, nulls_last=True, maintain_order=True)
+
+
+def group_events(
+    state: ReplayedWorkspace,
+    since: datetime | None,
+    until: datetime | None,
+    missing: Sequence[str],
+) -> PartAnswers:
+    """Return the table `group_events` of the groups asked about, in the order of time.
+
+    Args:
+        state: A replayed workspace.
+        since: Only events at or after this instant.
+        until: Only events at or before this one.
+        missing: Names and patterns that match no group that is there.
+
+    Returns:
+        The table, and of each part which of `missing` match a group that it has.
+    """
+    tables = state.tables
+    files: list[str | None] = [None]
+    if tables.count(GROUP_EVENTS) > AT_ONCE:
+        files = [*tables.files(GROUP_EVENTS)]
+    reads = [partial(_read, tables, (since, until), each) for each in files]
+    orders = {GROUP_EVENTS: Order(_BY_TIME, in_time_order)}
+    return state.runner.run(partial(events_of_part, tuple(missing)), reads, orders)
+
+
+def _read(
+    tables: StoredTables, window: tuple[datetime | None, datetime | None], file: str | None
+) -> dict[str, pl.DataFrame]:
+    since, until = window
+    where = EVERY
+    if since is not None:
+        where &= pc.field("at") >= since
+    if until is not None:
+        where &= pc.field("at") <= until
+    files = None if file is None else [file]
+    return {GROUP_EVENTS: frame_of(tables.read(GROUP_EVENTS, None, where, files))}
+
+
+def events_of_part(missing: Sequence[str], rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return events in the order of time."""
+    events = in_time_order(rows[GROUP_EVENTS])
+    return PartAnswer({GROUP_EVENTS: events}, matched(missing, events["group_id"]))
+
 
 NOT_WHOLE: Final = "not_whole"
 """The figure that says which history compaction or deletion took; None where all of it is there."""

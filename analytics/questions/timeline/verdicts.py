@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.questions.lag.offsets import BELOW_FIRST
-from analytics.questions.timeline.election_losses import election_losses
-from analytics.questions.timeline.happenings import happenings, joined
+from analytics.questions.timeline.election_losses import election_losses, happenings, joined
 from analytics.questions.timeline.history import TRANSACTION_COMMIT, OffsetHistory
 from analytics.questions.timeline.out_of_reach import OUT_OF_REACH, offsets_out_of_reach
 from analytics.questions.timeline.topic_lives import TopicLives
@@ -35,7 +34,7 @@ from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
     from analytics.decode.losses.unjudged_elections import Unjudged
-    from analytics.questions.timeline.lost_lines import LostLine
+    from analytics.questions.timeline.lost_commits import LostLine
 
 _KEY: Final = table("offset_verdicts").key
 COMMITTED: Final = (

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import table_of_frame
-from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS
+from analytics.questions.usage.sums import ranking
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

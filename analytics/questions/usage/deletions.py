@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of_frame
-from analytics.questions.usage.ranking import ranking
+from analytics.questions.usage.sums import ranking
 from analytics.replay.log.arrow_rows import polars_rows
 from schemas.group_tools import tool_of
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import table_of_frame
-from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import (
     COMMITS,
     Place,
@@ -23,6 +22,7 @@ from analytics.questions.usage.records import (
     is_keyed,
     with_complete,
 )
+from analytics.questions.usage.sums import ranking
 from analytics.replay.log.arrow_rows import polars_rows
 from schemas import CONSUMER_OFFSETS
 

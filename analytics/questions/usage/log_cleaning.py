@@ -17,16 +17,16 @@ from analytics.questions.usage.cleaner import (
     judged,
     milliseconds,
 )
-from analytics.questions.usage.ranking import ranking
 from analytics.questions.usage.records import Place, by_place
+from analytics.questions.usage.sums import ranking
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from analytics.questions.usage.cleaner import LogSettings
     from analytics.questions.usage.key_usage import KnownLogs
-    from analytics.questions.usage.log_settings import LogSettings
 
 HEADER: Final = 61
 _RATIO: Final = "min.cleanable.dirty.ratio"

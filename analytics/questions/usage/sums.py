@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from analytics.questions.quotients import divided
-from analytics.questions.usage.ranking import ranking
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.tables.parted_table import Order
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from analytics.tables.parted_table import Order, PartedTable
+    from analytics.tables.parted_table import PartedTable
+
+# The order of tables about usage: the largest first.
+
+
+def ranking(columns: Mapping[str, bool]) -> Order:
+    """Return an order in which nulls come last.
+
+    Args:
+        columns: By name whether the largest come first.
+    """
+    sort = partial(_ranked, by=list(columns), descending=list(columns.values()))
+    return Order(list(columns), sort)
+
+
+def _ranked(rows: pl.DataFrame, by: list[str], descending: list[bool]) -> pl.DataFrame:
+    return rows.sort(by, descending=descending, nulls_last=True, maintain_order=True)
+
 
 GROUP: Final = "group"
 BY: Final = {

@@ -72,7 +72,7 @@ from schemas import CONSUMER_OFFSETS, table
 if TYPE_CHECKING:
     from analytics.gaps.gap import Gap
     from analytics.questions.usage.accounts import Identity
-    from analytics.questions.usage.log_settings import LogSettings
+    from analytics.questions.usage.cleaner import LogSettings
     from analytics.workspace import Workspace
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.questions.expiration import question as expiration
-from analytics.questions.expiration.fates import fates, notes
+from analytics.questions.expiration.offset_expiration import fates, notes
 from analytics.questions.expiration.tables import FATES, ExpirationTables
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.tables.parted_table import PartedTable

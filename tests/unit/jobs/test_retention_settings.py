@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from analytics.questions.expiration.retention import Setting
 from analytics.questions.expiration.retention_settings import (
     RetentionFound,
+    Setting,
     SettingSources,
     retention_found,
     with_state,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.forensics.window import Window, happened, suffering
+from analytics.questions.forensics.incident import Window, happened, suffering
 
 T = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

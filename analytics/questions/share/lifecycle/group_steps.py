@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.questions.share.lifecycle.step_records import StepRecords
+    from analytics.questions.share.lifecycle.state_acts import StepRecords
 
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]

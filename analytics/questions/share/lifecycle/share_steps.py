@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.questions.share.lifecycle.pictures import Pictures
-    from analytics.questions.share.lifecycle.step_records import StepRecords
+    from analytics.questions.share.lifecycle.state_acts import StepRecords
 
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]

@@ -11,9 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.data_quality.column_types import wrong_columns
 from analytics.questions.data_quality.great_expectations_engine import INEXACT, Engine
-from analytics.questions.data_quality.judged_table import StoredTable, judged_table
+from analytics.questions.data_quality.judged_table import StoredTable, judged_table, wrong_columns
 from analytics.questions.data_quality.row_checks import CHECKS
 from schemas.expectation_suites import (
     IN_SET,

@@ -5,7 +5,7 @@ A commit in a transaction that was aborted leaves the same row as one that took 
 
 from __future__ import annotations
 
-from analytics.questions.expiration.retention import ASSUMED, Retention, Setting
+from analytics.questions.expiration.retention_settings import ASSUMED, Retention, Setting
 from tests.support.archived_removals import ARCHIVED, NAMED, NAMELESS, TOPICS, records
 from tests.support.expiration_logs import Around, begins, log_of, removals_in, state_of
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from analytics.questions.expiration.offset_expiration import offset_expiration
-from analytics.questions.expiration.retention import OPTION, Retention, Setting
+from analytics.questions.expiration.retention_settings import OPTION, Retention, Setting
 from tests.support.expiration_logs import Row, committed_in, log_of, removals_in, rows_of
 from tests.support.reference_expiration import Coordinator, Key
 

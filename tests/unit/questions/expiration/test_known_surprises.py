@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from analytics.questions.expiration.retention import ASSUMED, OPTION, Retention, Setting
+from analytics.questions.expiration.retention_settings import ASSUMED, OPTION, Retention, Setting
 from tests.support.coordinator_bytes import log_dir_of
 from tests.support.decoded_frames import tables_of_dump
 from tests.support.expiration_logs import TABLES, Row, log_of, removals_in

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from analytics.questions.expiration.retention import BROKER_CONFIG, DYNAMIC, Retention, Setting
+from analytics.questions.expiration.retention_settings import (
+    BROKER_CONFIG,
+    DYNAMIC,
+    Retention,
+    Setting,
+)
 from analytics.replay.metadata.coordinator_starts import STARTS
 from analytics.replay.metadata.metadata_log import Beginning
 from tests.support.expiration_logs import Around, Row, log_of, removals_in, state_of

@@ -14,10 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from analytics.engine.part_runs import PartRunner
-from analytics.questions.expiration.observed_history import instants_of
-from analytics.questions.expiration.offset_log import GroupRecords
+from analytics.questions.expiration.offset_log import GroupRecords, instants_of
 from analytics.questions.expiration.offset_removals import Cluster
-from analytics.questions.expiration.retention import OPTION, Retention, Setting
+from analytics.questions.expiration.retention_settings import OPTION, Retention, Setting
 from analytics.questions.expiration.tables import (
     FATES,
     NOTES,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analytics.questions.expiration.retention import ASSUMED, OPTION, Retention, Setting
+from analytics.questions.expiration.retention_settings import ASSUMED, OPTION, Retention, Setting
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
 from analytics.replay.metadata.coordinator_starts import coordinator_starts

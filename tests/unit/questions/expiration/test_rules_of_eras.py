@@ -12,7 +12,7 @@ import pytest
 
 from analytics.questions.expiration.offset_expiration import offset_expiration
 from analytics.questions.expiration.offset_log import offset_log
-from analytics.questions.expiration.retention import OPTION, Retention, Setting
+from analytics.questions.expiration.retention_settings import OPTION, Retention, Setting
 from analytics.replay.log.rules import replay_rules
 from schemas.expiration_rules import expiration_eras
 from tests.support.expiration_logs import TABLES, committed_in, log_of, rows_of

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from analytics.dump.inspection.found_losses import OPEN_END, Loss
-from analytics.questions.expiration.observed_history import (
+from analytics.questions.expiration.offset_expiration import offset_expiration
+from analytics.questions.expiration.offset_log import (
     CLOCK_SET_BACK,
     ObservedHistory,
     shown_since,
 )
-from analytics.questions.expiration.offset_expiration import offset_expiration
-from analytics.questions.expiration.retention import OPTION, Retention, Setting
+from analytics.questions.expiration.retention_settings import OPTION, Retention, Setting
 from analytics.questions.expiration.retention_what_if import (
     offsets_now,
     retention_costs,

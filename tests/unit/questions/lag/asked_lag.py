@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from analytics.questions.lag.offsets import GroupTables
 from analytics.questions.lag.pace import log_ends
-from analytics.questions.lag.partitions import GroupTables
 from analytics.questions.lag.table import Lag, LagQuestion, evaluate_lag
 from analytics.replayed.end_offsets import SAMPLES
 from schemas.evaluation_rules import lag_rules

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.lag.capacity import (
+from analytics.questions.lag.sums import (
     KEEPS_UP,
     NO_MEMBERS,
     NO_PACE,

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.questions.lag.capacity import group_capacity
 from analytics.questions.lag.offsets import (
     BELOW_FIRST,
     BETWEEN,
@@ -24,7 +23,7 @@ from analytics.questions.lag.offsets import (
     READ_BEFORE,
     REMOVED,
 )
-from analytics.questions.lag.sums import sums_of
+from analytics.questions.lag.sums import group_capacity, sums_of
 from analytics.questions.lag.table import FORGOTTEN, MAY_BE_FORGOTTEN, UNBELIEVED, Lag
 from schemas.evaluation_rules import lag_rules
 from tests.unit.questions.lag.asked_lag import NOW, asked

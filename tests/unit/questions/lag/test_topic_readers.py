@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.questions.lag.partitions import GroupTables, inputs_of
+from analytics.questions.lag.offsets import GroupTables, inputs_of
 from analytics.questions.lag.sums import topic_readers, unread_topics, with_readers
 from tests.support.contract_rows import rows_of
 

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from analytics.dump.inspection.found_losses import Loss
-from analytics.questions.rebalances.churn import group_churn
 from analytics.questions.rebalances.epochs import stored_again
+from analytics.questions.rebalances.rebalance_tables import AskedTime, rebalance_tables
 from analytics.questions.rebalances.stalled_members import last_progress
-from analytics.questions.rebalances.tables import AskedTime, rebalance_tables
+from analytics.questions.rebalances.storms import group_churn
 from analytics.replay.log.coverage import Coverage
 from schemas.evaluation_rules import rebalance_rules
 from tests.support.contract_rows import rows_of

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.questions.rebalances.shared_instances import shared_instances
+from analytics.questions.rebalances.stalled_members import shared_instances
 from analytics.replay.history.groups.group_history import group_history, group_steps
 from analytics.replay.log.coverage import WHOLE
 from analytics.replay.log.rules import replay_rules

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.questions.restore.state import topics_there
+from analytics.questions.restore.question import topics_there
 
 TOPICS = pa.schema(
     [

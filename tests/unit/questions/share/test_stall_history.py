@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from analytics.dump.batches.stretches import clock_steps
 from analytics.questions.share.backlog import evaluate_share
-from analytics.questions.share.clock_words import WENT_BACK
 from analytics.questions.share.share_log import share_log
 from analytics.questions.share.stall_history import stall_history
+from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import STATE_NAMES
 from analytics.replay.log.log_clocks import LogClock
 from tests.support.broker_state import CutBatch

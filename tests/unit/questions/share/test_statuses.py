@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from analytics.questions.share.backlog import evaluate_share, with_share_lag
-from analytics.questions.share.clock_words import GROUPS_WENT_BACK, WENT_BACK
 from analytics.questions.share.open_transactions import TRANSACTIONS
 from analytics.questions.share.settings import (
     DELIVERY_LIMIT,
@@ -20,7 +19,7 @@ from analytics.questions.share.settings import (
     ShareSettings,
 )
 from analytics.questions.share.state_gaps import StateCoverage
-from analytics.questions.share.status import NOT_SEEN
+from analytics.questions.share.status import GROUPS_WENT_BACK, NOT_SEEN, WENT_BACK
 from analytics.questions.share.summaries import summed
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replay.log.internal_partitions import home_of_share

@@ -14,7 +14,7 @@ from analytics.decode.records.tables import decoded_schema
 from analytics.questions.share.lifecycle.phases import COLUMNS
 from analytics.questions.share.lifecycle.pictures import pictures_of
 from analytics.questions.share.lifecycle.share_steps import share_steps
-from analytics.questions.share.lifecycle.step_records import StepRecords
+from analytics.questions.share.lifecycle.state_acts import StepRecords
 from analytics.questions.share.share_log import COLUMNS as STATE_COLUMNS
 from analytics.questions.share.share_log import share_log
 from schemas import record_types

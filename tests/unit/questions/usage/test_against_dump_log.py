@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 import pytest
 
-from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, UsageAsked, usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here

@@ -12,7 +12,7 @@ import pytest
 
 from analytics.gaps.gap import gap_documents, gap_of_row, gap_rows
 from analytics.questions.usage.accounts import Identity, gaps_in_usage
-from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.damaged_dump import COPY, damaged_dump

@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 from analytics.contracts import table_of
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.coordinator_load import (
     Placed,
     coordinator_load,
     log_sums,
     placed,
 )
-from analytics.questions.usage.growth import not_in_both, outlooks, usage_growth
-from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.question import not_in_both, outlooks, usage_growth
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.internal_partitions import home_of
 from schemas import table

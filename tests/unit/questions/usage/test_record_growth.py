@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.usage.limits import (
+from analytics.questions.usage.bucket_answers import (
     HEADER,
     NO_LIMIT,
     NOT_GROWN,
@@ -15,7 +15,7 @@ from analytics.questions.usage.limits import (
     growth_rows,
     record_growth,
 )
-from analytics.questions.usage.log_settings import LogSettings
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.records import CLASSIC_GROUPS, records_of
 from schemas import CONSUMER_OFFSETS
 from schemas.usage_rules import usage_rules

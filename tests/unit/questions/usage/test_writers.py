@@ -9,6 +9,8 @@ import pytest
 
 from analytics.contracts import table_of
 from analytics.questions.usage.accounts import untabled_usage
+from analytics.questions.usage.bucket_answers import size_limits
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.deletions import one_shot_groups, pattern_of
 from analytics.questions.usage.key_usage import (
     commit_rows,
@@ -17,8 +19,6 @@ from analytics.questions.usage.key_usage import (
     topic_usage,
     usage_rows,
 )
-from analytics.questions.usage.limits import size_limits
-from analytics.questions.usage.log_settings import LogSettings
 from analytics.questions.usage.records import COMMITS, records_of
 from schemas import table
 from schemas.usage_rules import usage_rules
