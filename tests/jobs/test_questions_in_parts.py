@@ -14,7 +14,8 @@ from analytics.engine.part_runs import PartRunner
 from analytics.questions.answer import Answer
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
-from analytics.questions.expiration import expiry_tables, group_tables
+from analytics.questions.expiration import group_tables
+from analytics.questions.expiration import question as expiration_question
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
@@ -22,8 +23,8 @@ from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.questions.table_orders import order_of
-from analytics.questions.timeline import events as timeline_events
 from analytics.questions.timeline import group_verdicts
+from analytics.questions.timeline import question as timeline_question
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.usage import question as usage_question
 from analytics.questions.usage.question import USAGE, UsageSettings
@@ -61,8 +62,8 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
 @pytest.mark.parametrize(
     ("question", "settings", "module"),
     [
-        (EXPIRATION, ExpirationSettings((1, 10080)), expiry_tables),
-        (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiry_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080)), expiration_question),
+        (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiration_question),
         (EXPIRATION, ExpirationSettings((1, 10080)), group_tables),
         (BALANCE, BalanceSettings(), balance_tables),
         (BALANCE, BalanceSettings(history=True), held_in_epochs),
@@ -74,7 +75,7 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
         (LAG, LagSettings(by="group", min_lag=1), lag_question),
         (TIMELINE, TimelineSettings(), group_verdicts),
         (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), group_verdicts),
-        (TIMELINE, TimelineSettings(), timeline_events),
+        (TIMELINE, TimelineSettings(), timeline_question),
     ],
     ids=[
         *("expiration", "the worst of expiration", "requests of expiration"),

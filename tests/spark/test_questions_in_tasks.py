@@ -15,7 +15,7 @@ import pytest
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
-from analytics.questions.expiration import expiry_tables
+from analytics.questions.expiration import question as expiration_question
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
@@ -64,8 +64,8 @@ def rows_of(
         (REBALANCES, RebalanceSettings(), (rebalance_tables, 150)),
         (BALANCE, BalanceSettings(), (balance_tables, 150)),
         (BALANCE, BalanceSettings(history=True), (held_in_epochs, 40)),
-        (EXPIRATION, ExpirationSettings((1, 10080)), (expiry_tables, 150)),
-        (EXPIRATION, ExpirationSettings(most=5), (expiry_tables, 150)),
+        (EXPIRATION, ExpirationSettings((1, 10080)), (expiration_question, 150)),
+        (EXPIRATION, ExpirationSettings(most=5), (expiration_question, 150)),
         (TIMELINE, TimelineSettings(), (group_verdicts, 150)),
         (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), (group_verdicts, 150)),
         (USAGE, UsageSettings("group"), (usage_question, 150)),
