@@ -23,6 +23,7 @@ from schemas.model import (
     Table,
     VersionRange,
 )
+from schemas.shown import ALWAYS, MAIN, ShownColumn, View, head_of
 from schemas.versions import ALL_VERSIONS, NO_VERSIONS
 
 Document = Mapping[str, Any]
@@ -88,14 +89,21 @@ def parse_table(document: object, *, name: str, file: str) -> Table:
         table = _object(
             document,
             required={"kind": str, "about": str, "columns": list},
-            optional={"key": list},
+            optional={"key": list, "shown": list, "views": dict},
         )
+        columns = tuple(_column(each) for each in table["columns"])
+        shown = {MAIN: table["shown"]} if "shown" in table else {}
+        by_name = {each.name: each for each in columns}
         return Table(
             name=name,
             kind=table["kind"],
-            columns=tuple(_column(each) for each in table["columns"]),
+            columns=columns,
             key=_list_of(table, "key", str),
             about=table["about"],
+            views=tuple(
+                View(view, tuple(_shown(each, by_name) for each in listed))
+                for view, listed in {**shown, **table.get("views", {})}.items()
+            ),
         )
 
 
@@ -103,7 +111,7 @@ def _column(document: object) -> Column:
     column = _object(
         document,
         required={"name": str, "type": str, "about": str},
-        optional={"nullable": bool, "values": object},
+        optional={"nullable": bool, "values": object, "unit": str, "head": str, "rank": int},
     )
     return Column(
         name=column["name"],
@@ -111,6 +119,27 @@ def _column(document: object) -> Column:
         nullable=column.get("nullable", True),
         about=column["about"],
         closed=closed_list(column["values"]) if "values" in column else None,
+        unit=column.get("unit"),
+        head=column.get("head"),
+        rank=column.get("rank", ALWAYS),
+    )
+
+
+def _shown(document: object, columns: Mapping[str, Column]) -> ShownColumn:
+    """Return a column of a view: its name, or an object that says what its column does not."""
+    shown = _object(
+        {"name": document} if isinstance(document, str) else document,
+        required={"name": str},
+        optional={"head": str, "rank": int, "from": list, "as": str},
+    )
+    name = shown["name"]
+    column = columns.get(name)
+    return ShownColumn(
+        name=name,
+        head=shown.get("head") or (column and column.head) or head_of(name),
+        rank=shown.get("rank", column.rank if column else ALWAYS),
+        sources=_list_of(shown, "from", str),
+        form=shown.get("as"),
     )
 
 

@@ -8,9 +8,11 @@ from functools import cached_property
 from schemas.closed_lists import ClosedList
 from schemas.errors import SchemaError
 from schemas.names import SNAKE_CASE, refuse_duplicates
+from schemas.shown import ALWAYS, MAIN, UNITS, View, check_sources
 
 TABLE_KINDS = frozenset({"decoded", "data_log", "state", "history", "evaluation", "control"})
 TEXT_TYPES = frozenset({"string", "array<string>"})
+NUMBER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "double"})
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class Column:
         nullable: Whether it may be null.
         about: What it holds.
         closed: The words of which it holds one, or a list of some; None where any text may be.
+        unit: What a number counts; None where its meaning says so.
+        head: What stands above it where that is not what stands above others of its name.
+        rank: 1 where it is always shown; of others the largest is left out first.
     """
 
     name: str
@@ -30,12 +35,16 @@ class Column:
     nullable: bool
     about: str
     closed: ClosedList | None = None
+    unit: str | None = None
+    head: str | None = None
+    rank: int = ALWAYS
 
     def __post_init__(self) -> None:
         """Refuse a column without a proper name, type or meaning.
 
         Raises:
-            SchemaError: One of the three is missing or malformed, or values are of no text.
+            SchemaError: One of the three is missing or malformed, or values are of no text, or
+                a unit is not known or of a text.
         """
         if not SNAKE_CASE.fullmatch(self.name):
             raise SchemaError("a column's name is written in snake_case", field=self.name)
@@ -43,17 +52,24 @@ class Column:
             raise SchemaError("has no type or says nothing about itself", field=self.name)
         if self.closed is not None and self.type not in TEXT_TYPES:
             raise SchemaError("has values, and is no text", field=self.name)
+        if self.unit is not None and (self.unit not in UNITS or self.type not in NUMBER_TYPES):
+            raise SchemaError(f'has unit "{self.unit}"', field=self.name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """The contract of a table: its columns in order, and the columns that tell rows apart."""
+    """The contract of a table: its columns in order, and the columns that tell rows apart.
+
+    `views` are selections of its columns that people are shown, and of columns derived from them;
+    none where it is for programs only.
+    """
 
     name: str
     kind: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     about: str
+    views: tuple[View, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a table that could not be written.
@@ -73,6 +89,20 @@ class Table:
         for name in self.key:
             if name not in names:
                 raise SchemaError(f'key names "{name}", which is no column')
+        refuse_duplicates("view", [each.name for each in self.views])
+        for view in self.views:
+            check_sources(view, names)
+
+    def view(self, name: str = MAIN) -> View:
+        """Return the view of that name, by default the one that the table is shown as.
+
+        Raises:
+            KeyError: The table has no such view.
+        """
+        for each in self.views:
+            if each.name == name:
+                return each
+        raise KeyError(f"{self.name} has no view {name!r}")
 
     def column(self, name: str) -> Column:
         """Return the column of that name.

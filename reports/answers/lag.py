@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -12,110 +12,14 @@ import pyarrow.compute as pc
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import MARKS, LongSection, Rows, words_in
 from reports.layout.sentences import nothing
-from reports.quantities import duration
+from reports.layout.table_section import as_main, table_section
 from reports.row_formats import Section, Text, render, rendered
 
 _SOUND: Final = ("caught_up", "moving", "behind", "idle", "stale")
 """Verdicts that need nobody's attention by themselves."""
-_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "verdict": "VERDICT",
-    "status": "STATUS",
-    "committed_offset": "CURRENT-OFFSET",
-    "log_end_offset": "LOG-END-OFFSET",
-    "lag": "LAG",
-    "lag_read_committed": "LAG-COMMITTED",
-    "lost_offsets": "LOST",
-    "time_lag": "TIME-LAG",
-    "trend": "TREND",
-    "drain": "DRAINED-IN",
-    "loss_in": "LOST-IN",
-    "kind": "KIND",
-    "last_advance_at": "LAST-ADVANCE",
-    "log_start_offset": "LOG-START-OFFSET",
-    "member_id": "CONSUMER-ID",
-    "reason": "REASON",
-}
-_SPARE: Final = (
-    "lag_read_committed",
-    *("log_start_offset", "last_advance_at", "kind", "member_id", "log_end_offset"),
-    *("trend", "drain", "loss_in"),
-)
-_SUM_HEADS: Final = {
-    "partitions": "#PARTITIONS",
-    "verdict": "WORST-VERDICT",
-    "status": "STATUS",
-    "lag": "LAG",
-    "max_lag": "MAX-LAG",
-    "stale_lag": "STALE-LAG",
-    "lost_offsets": "LOST",
-    "unknown_lag": "UNKNOWN",
-}
-_KEY_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "member_id": "CONSUMER-ID",
-    "client_id": "CLIENT-ID",
-    "client_host": "HOST",
-}
-_HISTORY_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "status": "STATUS",
-    "from_timestamp": "FROM",
-    "to_timestamp": "TO",
-    "committed_offset": "CURRENT-OFFSET",
-    "rule": "RULE",
-}
-_MOVES_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "kind": "KIND",
-    "effective_timestamp": "AT",
-    "previous_offset": "FROM-OFFSET",
-    "committed_offset": "TO-OFFSET",
-    "advance": "ADVANCE",
-    "previous_epoch": "FROM-EPOCH",
-    "epoch": "TO-EPOCH",
-    "previous_member_id": "FROM-CONSUMER-ID",
-    "member_id": "TO-CONSUMER-ID",
-    "origin": "BY",
-    "previous_at": "LAST-COMMIT",
-}
-_GROWTH_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "earlier_lag": "EARLIER-LAG",
-    "lag": "LAG",
-    "grown": "GROWN",
-    "grown_per_hour": "AN-HOUR",
-    "appended": "APPENDED",
-    "committed": "COMMITTED",
-    "from_timestamp": "FROM",
-    "to_timestamp": "TO",
-}
-_GROWTH_SPARE: Final = ("to_timestamp", "from_timestamp")
-_READERS_HEADS: Final = {
-    "topic": "TOPIC",
-    "group_id": "GROUP",
-    "group_type": "TYPE",
-    "how": "HOW",
-    "last_commit_at": "LAST-COMMIT",
-}
-_MOVE_SPARE: Final = (
-    *("previous_at", "advance", "previous_member_id", "member_id", "origin"),
-    *("previous_epoch", "epoch"),
-)
-_SIGNS: Final = {"at_least": ">= ", "at_most": "<= ", "estimated": "~ "}
 _OPEN: Final = ("topic", "partition", "last_stable_offset")
-_DUE: Final = "due"
 _MOST_NAMED: Final = 5
-_NEVER: Final = "never"
+_PROBLEM: Final = "is_problem"
 
 
 def lag_text(
@@ -145,14 +49,14 @@ def lag_text(
     if "lag_growth" in tables:
         sections.append(LongSection(tables["lag_growth"], _growth_section))
     if with_history:
-        sections.append(LongSection(tables["status_history"], _history_section))
+        sections.append(LongSection(tables["status_history"], _beside("status_history")))
         if tables["offset_moves"].num_rows or output_format.is_for_programs:
             sections.append(LongSection(tables["offset_moves"], moves_section))
     if output_format.is_for_programs:
         if by == "topic":
-            sections.append(LongSection(tables["topic_readers"], _readers_section))
+            sections.append(LongSection(tables["topic_readers"], _beside("topic_readers")))
         if by == "group":
-            sections.append(LongSection(tables["group_capacity"], _capacity_section))
+            sections.append(LongSection(tables["group_capacity"], _beside("group_capacity")))
         return rendered(sections, output_format, metadata)
     held = _open_transactions_text(rows)
     notes = [*_notes(sections[0].rows, metadata), *([held] if held else [])]
@@ -173,11 +77,7 @@ def _notes(rows: Rows, metadata: Mapping[str, Any]) -> list[str]:
 
 def lag_section(rows: pa.Table) -> Section:
     """Return the rows of the table `lag`."""
-    shown = rows.append_column("time_lag", _durations(rows, "time_lag"))
-    shown = shown.append_column("drain", _durations(rows, "drain"))
-    shown = shown.append_column("loss_in", _durations(rows, "loss_in"))
-    also = [name for name in rows.column_names if name not in _HEADS]
-    return Section(_marked(shown), _HEADS, also, name="lag", problem="is_problem", spare=_SPARE)
+    return as_main(table_section(_marked(rows), "lag", problem=_PROBLEM))
 
 
 def _open_transactions_text(rows: Rows) -> str | None:
@@ -209,65 +109,24 @@ def _open_in(rows: pa.Table) -> list[dict[str, Any]]:
 
 def _sum_section(rows: pa.Table, by: str) -> Section:
     """Return lag added up by group, topic or member."""
-    heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}
-    sums = dict(_SUM_HEADS)
-    if by == "topic":
-        sums = {"groups": "#GROUPS", **sums, "once_readers": "ONCE", "readers": "READERS"}
-    if by == "group":
-        sums |= {"members": "#MEMBERS", "useful_members": "USEFUL", "needed_members": "NEEDED"}
-    spare = ("unknown_lag", "stale_lag", "max_lag", "once_readers")
-    heads |= sums
-    return Section(_marked(rows), heads, name="lag", problem="is_problem", spare=spare)
+    return as_main(table_section(_marked(rows), "lag", view=by, problem=_PROBLEM, also=()))
 
 
-def _capacity_section(capacity: pa.Table) -> Section:
-    """Return how many members groups have and could use."""
-    heads = {
-        name: name.upper().replace("_", "-") for name in capacity.column_names if name not in MARKS
-    }
-    name = "group_capacity"
-    return Section(capacity, heads, MARKS, name=name, key=name, is_marked=True)
+def _beside(table: str) -> Callable[[pa.Table], Section]:
+    """Return what makes a section of a table that stands beside the main one."""
+    return partial(table_section, of=table, also=MARKS)
 
 
 def _growth_section(growth: pa.Table) -> Section:
     """Return how lags grew since an earlier dump."""
-    return Section(growth, _GROWTH_HEADS, name="lag_growth", key="lag_growth", spare=_GROWTH_SPARE)
-
-
-def _readers_section(readers: pa.Table) -> Section:
-    """Return which groups read which topics."""
-    name = "topic_readers"
-    return Section(readers, _READERS_HEADS, MARKS, name=name, key=name, is_marked=True)
-
-
-def _history_section(statuses: pa.Table) -> Section:
-    """Return when statuses changed."""
-    name = "status_history"
-    return Section(statuses, _HISTORY_HEADS, MARKS, name=name, key=name, is_marked=True)
+    return table_section(growth, "lag_growth", also=())
 
 
 def moves_section(moves: pa.Table) -> Section:
     """Return steps back and jumps forward."""
-    return Section(moves, _MOVES_HEADS, name="offset_moves", key="offset_moves", spare=_MOVE_SPARE)
-
-
-def _durations(rows: pa.Table, name: str) -> pa.Array:
-    """Return what people read: a duration, with its sign where it is a bound or an estimate."""
-    texts = [
-        _NEVER
-        if bound == _NEVER
-        else None
-        if length is None
-        else _DUE
-        if length < 0
-        else _SIGNS.get(bound, "") + str(duration(length))
-        for length, bound in zip(
-            rows[f"{name}_ms"].to_pylist(), rows[f"{name}_bound"].to_pylist(), strict=True
-        )
-    ]
-    return pa.array(texts, pa.string())
+    return table_section(moves, "offset_moves", also=())
 
 
 def _marked(rows: pa.Table) -> pa.Table:
     is_sound = pc.or_(pc.is_in(rows["verdict"], pa.array(_SOUND)), pc.is_null(rows["verdict"]))
-    return rows.append_column("is_problem", pc.invert(is_sound))
+    return rows.append_column(_PROBLEM, pc.invert(is_sound))

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import companion_section
 from reports.layout.sentences import nothing
+from reports.layout.table_section import as_main, heads_of, table_section, unmarked, without
 from reports.quantities import duration
 from reports.row_formats import Section, Text, render, rendered
 from schemas import CONSUMER_OFFSETS
@@ -22,83 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-_WHERE: Final = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PARTITION"}
-_COUNTS: Final = {
-    **_WHERE,
-    "delivery_count": "DELIVERY-COUNT",
-    "delivery_state_name": "STATE",
-    "records": "RECORDS",
-    "deliveries_left": "DELIVERIES-LEFT",
-}
-_ARCHIVED: Final = {
-    **_WHERE,
-    "first_offset": "FIRST-OFFSET",
-    "last_offset": "LAST-OFFSET",
-    "delivery_count": "DELIVERY-COUNT",
-    "cause": "CAUSE",
-    "archived_at": "ARCHIVED-AT",
-    "archived_bound": "BOUND",
-    "record_offset": "RECORD",
-}
-_FAULTS: Final = {
-    **_WHERE,
-    "fault": "FAULT",
-    "before": "BEFORE",
-    "found": "FOUND",
-    "at": "AT",
-    "record": "RECORD",
-}
-_STALLS: Final = {
-    **_WHERE,
-    "kind": "KIND",
-    "next_offset": "OFFSET",
-    "duration": "STOOD",
-    "since": "SINCE",
-    "until": "UNTIL",
-    "ended_by": "ENDED-BY",
-    "blocking": "BLOCKING",
-    "done_behind": "DONE-BEHIND",
-    "since_bound": "BOUND",
-    "record_offset": "RECORD",
-}
-_LIMITS: Final = {
-    "setting": "SETTING",
-    "group_id": "GROUP",
-    "value": "VALUE",
-    "source": "FROM",
-    "least": "LEAST",
-    "most": "MOST",
-    "seen": "SEEN",
-    "seen_of": "OF",
-    "verdict": "VERDICT",
-    "reason": "REASON",
-    "kip_name": "IN-KIP-932",
-}
-_STEPS: Final = {
-    **_WHERE,
-    "act": "ACT",
-    "verdict": "VERDICT",
-    "began_at": "BEGAN",
-    "took": "TOOK",
-    "state_at": "STATE-AT",
-    "ended_at": "ENDED",
-    "reason": "REASON",
-    "record": "RECORD",
-}
 _OUT_OF_ORDER: Final = "out_of_order"
 _LIMIT_PROBLEMS: Final = ("exceeded", "out_of_bounds", "differs")
-_PRUNABLE: Final = {
-    "coordinator_partition": "PARTITION",
-    "log_start_offset": "LOG-START-OFFSET",
-    "log_end_offset": "LOG-END-OFFSET",
-    "records": "RECORDS",
-    "prunable_records": "PRUNABLE",
-    "prunable_to": "BELOW",
-    "held_by_group": "HELD-BY",
-    "held_by_topic": "TOPIC",
-    "held_by_partition": "OF-TOPIC",
-    "held_since": "SINCE",
-}
 
 
 _NO_LAG: Final = (
@@ -110,44 +35,7 @@ _SOUND: Final = (
     *("caught_up", "moving", "behind", "idle", "not_started", "initializing", "deleting"),
 )
 """Statuses that need nobody's attention by themselves."""
-_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "status": "STATUS",
-    "start_offset": "START-OFFSET",
-    "log_end_offset": "LOG-END-OFFSET",
-    "lag": "LAG",
-    "records_left": "LEFT",
-    "in_flight": "IN-FLIGHT",
-    "blocking": "BLOCKING",
-    "stalled": "STALLED",
-    "near_limit_count": "LAST-TRY",
-    "archived_count": "ARCHIVED",
-    "lost_offsets": "LOST",
-    "offsets_beyond_end": "BEYOND",
-    "members": "#MEMBERS",
-    "window": "WINDOW",
-    "remark": "REASON",
-}
-_SPARE: Final = (
-    *("log_end_offset", "window", "members", "lost_offsets", "offsets_beyond_end", "in_flight"),
-    *("records_left", "start_offset"),
-)
-_SUM_HEADS: Final = {
-    "partitions": "#PARTITIONS",
-    "status": "WORST-STATUS",
-    "lag": "LAG",
-    "unknown_lag": "UNKNOWN",
-    "records_left": "LEFT",
-    "in_flight": "IN-FLIGHT",
-    "near_limit_count": "LAST-TRY",
-    "archived_count": "ARCHIVED",
-    "lost_offsets": "LOST",
-    "offsets_beyond_end": "BEYOND",
-    "stalled_since": "STALLED-SINCE",
-}
-_KEY_HEADS: Final = {"group_id": "GROUP", "topic": "TOPIC"}
+_BACKLOG: Final = "share_backlog"
 _BLOCKING: Final = (
     *("blocking_first_offset", "blocking_last_offset", "blocking_state"),
     "blocking_delivery_count",
@@ -238,24 +126,22 @@ def _backlog_section(rows: pa.Table, as_of: datetime, said_once: Sequence[str] =
         .append_column("window", window)
         .append_column("remark", pc.coalesce(rows["missing"], remark))
     )
-    also = [name for name in rows.column_names if name not in _HEADS]
-    heads = dict(_HEADS)
-    if shown["remark"].null_count == shown.num_rows:
-        del heads["remark"]
-    return Section(_marked(shown), heads, also, name="backlog", problem="is_problem", spare=_SPARE)
+    section = as_main(table_section(_marked(shown), _BACKLOG, "backlog", problem="is_problem"))
+    is_shown = shown["remark"].null_count < shown.num_rows
+    return section if is_shown else without(section, ["remark"])
 
 
 def _table_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_backlog` as they are, for programs."""
-    heads = {name: _HEADS.get(name, name) for name in rows.column_names}
+    heads = {name: heads_of(_BACKLOG).get(name, name) for name in rows.column_names}
     return Section(_marked(rows), heads, name="backlog", problem="is_problem")
 
 
 def _sum_section(rows: pa.Table, by: str) -> Section:
     """Return the backlog added up by group or topic."""
-    heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}
-    sums = {"groups": "#GROUPS", **_SUM_HEADS} if by == "topic" else _SUM_HEADS
-    return Section(_marked(rows), {**heads, **sums}, name="backlog", problem="is_problem")
+    return as_main(
+        table_section(_marked(rows), _BACKLOG, "backlog", view=by, problem="is_problem", also=())
+    )
 
 
 def _blocking(row: dict[str, Any]) -> str | None:
@@ -334,12 +220,12 @@ def _count_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_delivery_counts`; those on their last try are marked."""
     is_last = pc.fill_null(pc.less_equal(rows["deliveries_left"], 1), fill_value=False)
     rows = rows.append_column("is_problem", is_last)
-    return companion_section(rows, _COUNTS, "delivery_counts", problem="is_problem")
+    return table_section(rows, "share_delivery_counts", "delivery_counts", problem="is_problem")
 
 
 def _archived_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_archived_ranges`."""
-    return companion_section(rows, _ARCHIVED, "archived", spare=("record_offset", "archived_bound"))
+    return table_section(rows, "share_archived_ranges", "archived")
 
 
 def _fault_section(rows: pa.Table) -> Section:
@@ -354,17 +240,11 @@ def _fault_section(rows: pa.Table) -> Section:
     )
     rows = rows.append_column("record", record)
     rows = rows.append_column("is_problem", pa.array([True] * rows.num_rows, pa.bool_()))
-    return companion_section(rows, _FAULTS, "faults", title="Faults", problem="is_problem")
+    return table_section(rows, "share_faults", "faults", title="Faults", problem="is_problem")
 
 
 def _stalls_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_stalls`; those that still stand are marked."""
-    signs = {"at_latest": ">= "}
-    bounds, lengths = rows["since_bound"].to_pylist(), rows["duration_ms"].to_pylist()
-    stood = [
-        None if length is None else signs.get(bound, "") + str(duration(length))
-        for bound, length in zip(bounds, lengths, strict=True)
-    ]
     states, counts = (
         rows[name].to_pylist() for name in ("blocking_state", "blocking_delivery_count")
     )
@@ -372,20 +252,10 @@ def _stalls_section(rows: pa.Table) -> Section:
         state if count is None else f"{state} x{count}"
         for state, count in zip(states, counts, strict=True)
     ]
-    shown = rows.append_column("duration", pa.array(stood, pa.string()))
-    shown = shown.append_column("blocking", pa.array(blocking, pa.string()))
+    shown = rows.append_column("blocking", pa.array(blocking, pa.string()))
     shown = shown.append_column("is_problem", pc.is_null(rows["until"]))
-    heads = dict(_STALLS)
-    also = [each for each in rows.column_names if each not in heads]
-    return Section(
-        shown,
-        heads,
-        also,
-        name="stalls",
-        key="stalls",
-        title="Stalls",
-        problem="is_problem",
-        spare=("record_offset", "since_bound", "done_behind", "ended_by"),
+    return unmarked(
+        table_section(shown, "share_stalls", "stalls", title="Stalls", problem="is_problem")
     )
 
 
@@ -397,29 +267,21 @@ def _step_section(rows: pa.Table) -> Section:
     record = pc.binary_join_element_wise(
         pa.repeat(CONSUMER_OFFSETS, rows.num_rows), place.combine_chunks(), "-"
     )
-    took = [None if each is None else duration(each) for each in rows["took_ms"].to_pylist()]
     rows = rows.append_column("record", record)
-    rows = rows.append_column("took", pa.array(took, pa.string()))
     rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _OUT_OF_ORDER))
-    spare = ("record", "ended_at", "state_at", "took")
-    return companion_section(
-        rows, _STEPS, "steps", title="Steps", problem="is_problem", spare=spare
-    )
+    return table_section(rows, "share_steps", "steps", title="Steps", problem="is_problem")
 
 
 def _limit_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_limits`; those that are not kept are marked."""
     is_problem = pc.is_in(rows["verdict"], pa.array(_LIMIT_PROBLEMS))
     rows = rows.append_column("is_problem", is_problem)
-    spare = ("kip_name", "seen_of", "source", "least", "most")
-    return companion_section(
-        rows, _LIMITS, "limits", title="Limits", problem="is_problem", spare=spare
-    )
+    return table_section(rows, "share_limits", "limits", title="Limits", problem="is_problem")
 
 
 def _prunable_section(rows: pa.Table) -> Section:
     """Return the rows of the table `share_prunable`."""
-    return companion_section(rows, _PRUNABLE, "prunable", spare=("held_since", "log_start_offset"))
+    return table_section(rows, "share_prunable", "prunable")
 
 
 _COMPANIONS: Final = {

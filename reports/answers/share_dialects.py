@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -10,66 +11,12 @@ import pyarrow.compute as pc
 
 from reports.layout.section import ROWS, Section, raw_section
 from reports.layout.sentences import paragraphs
+from reports.layout.table_section import table_section, without
 from schemas.dialects import broken_chain_words, odd_chain_words, reading_words
 
 MAIN: Final = "share_partitions"
 TABLES: Final = (MAIN, "share_batches", "share_checkpoints", "chain", "share_readings")
 """In the order in which they are shown."""
-_WHERE: Final = {"group_id": "GROUP", "topic": "TOPIC", "partition": "PARTITION"}
-_HEADS: Final = {
-    MAIN: {
-        **_WHERE,
-        "start_offset": "START-OFFSET",
-        "snapshot_epoch": "EPOCH",
-        "updates_since_snapshot": "DELTAS",
-        "available_count": "AVAILABLE",
-        "acknowledged_count": "ACKED",
-        "archived_count": "ARCHIVED",
-        "max_delivery_count": "DELIVERIES",
-        "record_offset": "LAST-RECORD",
-        "missing": "MISSING",
-    },
-    "share_batches": {
-        **_WHERE,
-        "first_offset": "FIRST-OFFSET",
-        "last_offset": "LAST-OFFSET",
-        "delivery_state_name": "STATE",
-        "delivery_count": "DELIVERIES",
-    },
-    "share_checkpoints": {
-        **_WHERE,
-        "share_checkpoint_offset": "CHECKPOINT",
-        "checkpoint_epoch": "EPOCH",
-        "start_offset": "START-OFFSET",
-        "end_offset": "END-OFFSET",
-        "records": "RECORDS",
-        "records_before": "BEFORE",
-        "earliest_share_offset": "EARLIEST",
-        "removable_records": "REMOVABLE",
-        "missing": "MISSING",
-    },
-    "chain": {
-        **_WHERE,
-        "offset": "OFFSET",
-        "kind": "KIND",
-        "checkpoint_epoch": "EPOCH",
-        "back_offset": "BACK-OFFSET",
-        "start_offset": "START-OFFSET",
-        "end_offset": "END-OFFSET",
-        "ok": "OK",
-        "reason": "REASON",
-    },
-    "share_readings": {
-        **_WHERE,
-        "record_offset": "OFFSET",
-        "kind": "KIND",
-        "fits": "FITS",
-        "text": "TEXT",
-        "released": "RELEASED",
-        "ok": "OK",
-        "reason": "REASON",
-    },
-}
 _TITLES: Final = {
     MAIN: "Share partitions",
     "share_batches": "Ranges of offsets in flight",
@@ -83,10 +30,6 @@ _AS_TEXT: Final = ("state_epoch", "snapshot_epoch", "start_offset")
 _AS_RELEASED: Final = tuple(
     f"released_{name}" for name in ("snapshot_epoch", "state_epoch", "leader_epoch", "start_offset")
 )
-_SPARE: Final = {
-    MAIN: ("max_delivery_count", "record_offset", "updates_since_snapshot"),
-    "share_checkpoints": ("checkpoint_epoch", "records_before", "records"),
-}
 
 
 def dialect_sections(tables: Mapping[str, pa.Table], *, is_for_programs: bool) -> list[Section]:
@@ -111,9 +54,6 @@ def dialect_notes(tables: Mapping[str, pa.Table]) -> str:
 
 
 def _section(name: str, rows: pa.Table) -> Section:
-    heads = dict(_HEADS[name])
-    if "missing" in heads and rows["missing"].null_count == rows.num_rows:
-        del heads["missing"]
     is_problem = {
         "chain": lambda: pc.invert(rows["ok"]),
         "share_readings": lambda: pc.is_in(rows["reason"], pa.array(_NO_READING)),
@@ -123,19 +63,15 @@ def _section(name: str, rows: pa.Table) -> Section:
     if name == "share_readings":
         shown = shown.append_column("text", _reading(rows, "text", _AS_TEXT))
         shown = shown.append_column("released", _reading(rows, "release", _AS_RELEASED))
-    if "ok" in heads:
+    if name in ("chain", "share_readings"):
         shown = shown.set_column(
             shown.schema.get_field_index("ok"), "ok", pc.if_else(rows["ok"], "yes", "no")
         )
-    return Section(
-        shown,
-        heads,
-        name=name,
-        key=ROWS if name == MAIN else name,
-        title=_TITLES[name],
-        problem="is_problem",
-        spare=_SPARE.get(name, ()),
-    )
+    section = table_section(shown, name, title=_TITLES[name], problem="is_problem", also=())
+    if name == MAIN:
+        section = replace(section, key=ROWS)
+    is_short = "missing" in section.heads and rows["missing"].null_count == rows.num_rows
+    return without(section, ["missing"]) if is_short else section
 
 
 def _reading(rows: pa.Table, which: str, names: Sequence[str]) -> pa.ChunkedArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -24,86 +25,20 @@ from reports.columns import printable
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, raw_section
 from reports.layout.sentences import paragraphs
-from reports.quantities import count, duration, size_of
+from reports.layout.table_section import as_main, table_section, without
+from reports.quantities import count, size_of
 from reports.row_formats import Section, Text, render, rendered
 
 _TOP: Final = 10
 _ON_DEMAND: Final = ("group_deletions", "record_growth", "topic_usage")
 """Tables that people see only where they name them."""
 
-_KEY_HEADS: Final = {
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "group_id": "GROUP",
-    "record_type": "RECORD-TYPE",
-}
-_SUM_HEADS: Final = {
-    "records": "RECORDS",
-    "bytes": "BYTES",
-    "percent": "SHARE",
-    "live_records": "LIVE",
-    "live_bytes": "LIVE-BYTES",
-    "expired_records": "EXPIRED",
-    "dead_records": "DEAD",
-    "dead_bytes": "DEAD-BYTES",
-    "standing_tombstones": "TOMBSTONES",
-    "open_records": "OPEN",
-    "unchanged_commits": "UNCHANGED",
-}
-_SPARE: Final = ("open_records", "unchanged_commits", "standing_tombstones", "live_bytes")
-_PARTITION_HEADS: Final = {
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "copy": "COPY",
-    "file_bytes": "FILES",
-    "header_bytes": "HEADERS",
-    "record_bytes": "RECORDS",
-    "control_bytes": "CONTROL",
-    "compressed_bytes": "COMPRESSED",
-    "neither_bytes": "NEITHER",
-    "unexplained_bytes": "UNEXPLAINED",
-}
 _NEITHER: Final = ("damaged_bytes", "trailing_bytes", "unreadable_bytes")
 
-_HEADS: Final = {
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "copy": "COPY",
-    "verdict": "CLEANER",
-    "due_since": "DUE-SINCE",
-    "dirty_ratio": "DIRTY",
-    "min_dirty_ratio": "MIN-DIRTY",
-    "cleanable_bytes": "CLEANABLE",
-    "freed_bytes": "WOULD-FREE",
-    "overdue_tombstones": "OVERDUE-TOMBSTONES",
-    "evidence": "EVIDENCE",
-}
-_CLEANING_SPARE: Final = ("min_dirty_ratio", "overdue_tombstones", "due_since", "cleanable_bytes")
 _PROBLEMS: Final = ("dead", "passed_over", "disabled", "cannot_tell")
 _UNSHOWN: Final = ("not_compacted", "nothing_to_clean")
 _DECIMALS: Final = 2
 
-_LOAD_HEADS: Final = {
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "leader": "LEADER",
-    "groups": "#GROUPS",
-    "records": "RECORDS",
-    "file_bytes": "BYTES",
-    "times": "TIMES-MEAN",
-    "load": "LOADS-IN",
-    "misplaced_groups": "MISPLACED",
-}
-_GROWTH_HEADS: Final = {
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "copy": "COPY",
-    "earlier_bytes": "BYTES-THEN",
-    "file_bytes": "BYTES-NOW",
-    "bytes_per_day": "BYTES/DAY",
-    "appended_records": "APPENDED",
-    "appended_per_day": "APPENDED/DAY",
-}
 _MOST_NAMED: Final = 5
 
 
@@ -189,15 +124,13 @@ def _usage_section(rows: pa.Table, by: str, *, with_expired: bool) -> Section:
         None if share is None else f"{100 * share:.1f} %" for share in rows["share"].to_pylist()
     ]
     rows = rows.append_column("percent", pa.array(percent, pa.string()))
-    heads = {name: head for name, head in _KEY_HEADS.items() if name in rows.column_names}
-    if by in {"partition", "topic"}:
-        heads["groups"] = "#GROUPS"
-    heads |= _SUM_HEADS
-    if not with_expired:
-        heads.pop("expired_records")
-    also = [name for name in rows.column_names if name not in heads]
     title = "Records, uncompressed and without batch headers"
-    return Section(rows, heads, also, name="usage", title=title, spare=_SPARE)
+    view = by.replace("-", "_")
+    section = as_main(table_section(rows, "topic_usage", "usage", view=view, title=title))
+    if with_expired:
+        return section
+    also = [name for name in rows.column_names if name in {*section.also, "expired_records"}]
+    return replace(without(section, ["expired_records"]), also=also)
 
 
 def _partition_section(rows: pa.Table) -> Section:
@@ -211,17 +144,7 @@ def _partition_section(rows: pa.Table) -> Section:
         .append_column("is_problem", pc.fill_null(wrong, fill_value=True))
         .sort_by([("file_bytes", "descending"), ("topic", "ascending"), ("partition", "ascending")])
     )
-    also = [name for name in rows.column_names if name not in _PARTITION_HEADS]
-    return Section(
-        shown,
-        _PARTITION_HEADS,
-        also,
-        name="partition_usage",
-        key="partition_usage",
-        title="Bytes of the files",
-        problem="is_problem",
-        spare=("unexplained_bytes",),
-    )
+    return table_section(shown, "partition_usage", title="Bytes of the files", problem="is_problem")
 
 
 def _identity_text(rows: pa.Table, even: Any) -> str:  # noqa: ANN401 - of another layer
@@ -262,17 +185,8 @@ def _cleaning_section(rows: pa.Table, *, is_for_programs: bool) -> Section:
         place = rows.column_names.index("dirty_ratio")
         rows = rows.set_column(place, "dirty_ratio", pc.round(rows["dirty_ratio"], _DECIMALS))
     problem = pc.is_in(rows["verdict"], pa.array(_PROBLEMS))
-    also = [name for name in rows.column_names if name not in _HEADS]
-    return Section(
-        rows.append_column("is_problem", problem),
-        _HEADS,
-        also,
-        name="log_cleaning",
-        key="log_cleaning",
-        title="Compaction",
-        problem="is_problem",
-        spare=_CLEANING_SPARE,
-    )
+    shown = rows.append_column("is_problem", problem)
+    return table_section(shown, "log_cleaning", title="Compaction", problem="is_problem")
 
 
 def _verdicts_text(rows: pa.Table, meanings: Mapping[str, str]) -> str:
@@ -285,29 +199,17 @@ def _verdicts_text(rows: pa.Table, meanings: Mapping[str, str]) -> str:
 def _load_section(rows: pa.Table) -> Section:
     """Return the table `coordinator_load`."""
     times = [None if each is None else f"{each:.1f}" for each in rows["times_mean"].to_pylist()]
-    loads = [duration(each) for each in rows["load_ms"].to_pylist()]
     wrong = [
         bool(hot or misplaced)
         for hot, misplaced in zip(
             rows["is_hot"].to_pylist(), rows["misplaced_groups"].to_pylist(), strict=True
         )
     ]
-    shown = (
-        rows.append_column("times", pa.array(times, pa.string()))
-        .append_column("load", pa.array(loads, pa.string()))
-        .append_column("is_problem", pa.array(wrong, pa.bool_()))
+    shown = rows.append_column("times", pa.array(times, pa.string())).append_column(
+        "is_problem", pa.array(wrong, pa.bool_())
     )
-    also = [each for each in rows.column_names if each not in _LOAD_HEADS]
-    return Section(
-        shown,
-        _LOAD_HEADS,
-        also,
-        name="coordinator_load",
-        key="coordinator_load",
-        title="Load of coordinators",
-        problem="is_problem",
-        spare=("records",),
-    )
+    title = "Load of coordinators"
+    return table_section(shown, "coordinator_load", title=title, problem="is_problem")
 
 
 def _brokers_text(rows: pa.Table) -> str:
@@ -357,10 +259,7 @@ def placement_text(found: Any) -> str:  # noqa: ANN401 - of another layer
 
 def _growth_section(rows: pa.Table) -> Section:
     """Return the table `usage_growth`."""
-    also = [each for each in rows.column_names if each not in _GROWTH_HEADS]
-    return Section(
-        rows, _GROWTH_HEADS, also, name="usage_growth", key="usage_growth", title="Growth"
-    )
+    return table_section(rows, "usage_growth", title="Growth")
 
 
 def _outlook_text(found: Iterable[Any], room_bytes: int) -> str:

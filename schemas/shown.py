@@ -1,0 +1,124 @@
+"""What people are shown of a table: which columns, under which heads, in which order.
+
+A head is that of Kafka's tools where these have the column. It is written once for each name of a
+column (`rules/heads.json`), unless a table has another one, and is the name itself in capitals,
+with hyphens, where nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Final
+
+from schemas.errors import SchemaError
+from schemas.names import refuse_duplicates
+
+MAIN: Final = ""
+"""The view of a table that has no name."""
+ALWAYS: Final = 1
+"""The rank of what is never left out."""
+FORMS: Final = frozenset({"duration", "time_left", "percent"})
+"""How a derived column is made a text of milliseconds and maybe their bound, or of a share."""
+UNITS: Final = frozenset({"ms", "minutes", "bytes", "offset", "records", "share"})
+"""What numbers count; a share is of one."""
+
+
+@dataclass(frozen=True)
+class ShownColumn:
+    """A column as people see it.
+
+    Attributes:
+        name: Its name.
+        head: What stands above it.
+        rank: 1 is always shown; of others the largest is left out first where there is no room.
+        sources: The columns it is derived from, "table.column" in another table; none of a column
+            that is in the table.
+        form: How it is derived; None where a report makes it of its sources.
+    """
+
+    name: str
+    head: str
+    rank: int = ALWAYS
+    sources: tuple[str, ...] = ()
+    form: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be shown.
+
+        Raises:
+            SchemaError: The head is none, the rank is below 1, or the form is not known.
+        """
+        if not self.head or self.head != self.head.upper() or " " in self.head:
+            raise SchemaError("a head has capitals and no blanks", field=self.name)
+        if self.rank < ALWAYS:
+            raise SchemaError("a rank is 1 or larger", field=self.name)
+        if self.form is not None and not (self.form in FORMS and 1 <= len(self.sources) <= 2):
+            raise SchemaError(
+                f"a form is one of {', '.join(sorted(FORMS))}, of a number and maybe its bound",
+                field=self.name,
+            )
+
+
+@dataclass(frozen=True)
+class View:
+    """A selection of columns, in order."""
+
+    name: str
+    columns: tuple[ShownColumn, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a selection that is ambiguous.
+
+        Raises:
+            SchemaError: A column is there twice, or it is not certain what is left out first.
+        """
+        refuse_duplicates("shown column", [each.name for each in self.columns])
+        ranks = [each.rank for each in self.columns if each.rank > ALWAYS]
+        if len(set(ranks)) < len(ranks):
+            raise SchemaError(f'two columns of view "{self.name}" have the same rank')
+
+    @cached_property
+    def heads(self) -> Mapping[str, str]:
+        """The head of each column by its name, in order."""
+        return {each.name: each.head for each in self.columns}
+
+    @cached_property
+    def spare(self) -> tuple[str, ...]:
+        """The columns that are left out one by one where there is no room, in that order."""
+        ranked = sorted(self.columns, key=lambda each: -each.rank)
+        return tuple(each.name for each in ranked if each.rank > ALWAYS)
+
+    @cached_property
+    def derived(self) -> tuple[ShownColumn, ...]:
+        """The columns that the table does not have."""
+        return tuple(each for each in self.columns if each.sources)
+
+
+@cache
+def _general_heads() -> Mapping[str, str]:
+    text = files(__package__).joinpath("rules/heads.json").read_text(encoding="utf-8")
+    heads: Mapping[str, str] = json.loads(text)["heads"]
+    return heads
+
+
+def head_of(name: str) -> str:
+    """Return the head of a column for which its table has no other one."""
+    return _general_heads().get(name) or name.upper().replace("_", "-")
+
+
+def check_sources(view: View, names: Sequence[str]) -> None:
+    """Refuse a view of columns that its table does not have.
+
+    Raises:
+        SchemaError: A column is neither in the table nor derived, or derived from none.
+    """
+    for each in view.columns:
+        for source in each.sources or (each.name,):
+            if source not in names and "." not in source:
+                raise SchemaError(f'shows "{source}", which is no column', field=each.name)
+        if each.sources and each.name in names:
+            raise SchemaError("is derived, and a column of the table", field=each.name)
