@@ -107,7 +107,7 @@ def _shared() -> Iterator[str]:
 
 def _columns(columns: Iterable[Column]) -> str:
     rows = [
-        f"| `{column.name}` | {_type(column.type)}{_unit(column)} | {_cell(_about_column(column))} |"
+        f"| `{column.name}` | {_counted(column)} | {_cell(_about_column(column))} |"
         for column in columns
     ]
     return "\n".join(["| column | type | |", "|---|---|---|", *rows, ""])
@@ -120,8 +120,10 @@ def _about_column(column: Column) -> str:
     return f"{column.about} One of {words}."
 
 
-def _unit(column: Column) -> str:
-    return f", {column.unit}" if column.unit else ""
+def _counted(column: Column) -> str:
+    """Return the type of a column, and what it counts."""
+    unit = f", {column.unit}" if column.unit else ""
+    return f"{_type(column.type)}{unit}"
 
 
 def _type(ddl: str) -> str:

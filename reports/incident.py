@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
-from reports.answers.timeline import EVENT_HEADS, event_rows, raw_verdicts, verdict_section
+from reports.answers.timeline import event_rows, raw_verdicts, verdict_section
 from reports.answers.verdict_words import in_words, words_of
 from reports.layout.section import raw_section
+from reports.layout.table_section import table_section
 from reports.page.grids import Shown, grid_of, name_cell
 from reports.page.html import rendered
 from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
@@ -30,6 +31,7 @@ from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section
 from schemas.finding_rules import CRITICAL
+from schemas.shown import head_of
 from schemas.timeline_rules import timeline_verdicts
 
 MOST_GROUPS: Final = 100
@@ -86,33 +88,6 @@ _OTHERS: Final = (
     Shown("verdicts", "What happened"),
     Shown("first_at", "First at", "time"),
 )
-
-_CHANGE_HEADS = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "change": "CHANGE",
-    "from_committed_offset": "BEFORE",
-    "to_committed_offset": "AFTER",
-    "difference": "DIFFERENCE",
-    "cause": "CAUSE",
-}
-_OWNER_HEADS = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "client_id": "CLIENT-ID",
-    "member_id": "MEMBER-ID",
-    "before": "BEFORE",
-    "after": "AFTER",
-}
-_CLUSTER_HEADS = {"at": "AT", "event": "EVENT", "broker": "BROKER"}
-_OTHER_HEADS = {
-    "group_id": "GROUP",
-    "is_same_coordinator": "SAME-COORDINATOR",
-    "partitions": "PARTITIONS",
-    "verdicts": "WHAT",
-    "first_at": "FIRST-AT",
-}
 
 
 @dataclass(frozen=True)
@@ -380,19 +355,27 @@ def _raw(incident: Incident) -> Iterator[Section]:
 
 
 def _beside(incident: Incident) -> Iterator[Section]:
-    changes = with_words(incident.changes)
-    yield Section(changes, _CHANGE_HEADS, name="changes", title="Offsets before and after")
-    yield Section(incident.owners, _OWNER_HEADS, name="owners", title="Who owned what")
+    yield _section(
+        with_words(incident.changes), "changed_offsets", "changes", "Offsets before and after"
+    )
+    yield _section(incident.owners, "assignment_history", "owners", "Who owned what")
     events = event_rows(incident.events)
-    yield Section(events, EVENT_HEADS, name="events", title="Events in order", spare=["record"])
-    yield _timed(incident.cluster, "at", _CLUSTER_HEADS, "cluster", "What brokers did meanwhile")
-    others = _others_in_words(incident.others)
-    yield _timed(others, "first_at", _OTHER_HEADS, "others", "Others that suffered at once")
+    yield table_section(events, "group_events", "events", title="Events in order", also=())
+    cluster = _timed(incident.cluster, "at")
+    heads = {each: head_of(each) for each in cluster.column_names}
+    yield Section(cluster, heads, name="cluster", title="What brokers did meanwhile")
+    others = _timed(_others_in_words(incident.others), "first_at")
+    yield _section(others, "offset_verdicts", "others", "Others that suffered at once")
 
 
-def _timed(rows: pa.Table, time: str, heads: dict[str, str], name: str, title: str) -> Section:
+def _section(rows: pa.Table, of: str, name: str, title: str) -> Section:
+    """Return what an incident shows of a table."""
+    return table_section(rows, of, name, view="incident", title=title, also=())
+
+
+def _timed(rows: pa.Table, time: str) -> pa.Table:
     place = rows.column_names.index(time)
-    return Section(rows.set_column(place, time, times(rows[time])), heads, name=name, title=title)
+    return rows.set_column(place, time, times(rows[time]))
 
 
 def html_of(page: IncidentPage) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from reports.layout.section import (
     worst_of_all,
 )
 from reports.layout.sentences import nothing
+from reports.layout.table_section import as_main, table_section, without
 from reports.row_formats import Section, Text, render, rendered
 
 _SCORE: Final = (
@@ -27,53 +29,7 @@ _SCORE: Final = (
     "where one member has all, or nobody any"
 )
 
-BALANCE_HEADS = {
-    "group_id": "GROUP",
-    "group_type": "TYPE",
-    "epoch": "EPOCH",
-    "protocol": "ASSIGNOR",
-    "member_count": "#MEMBERS",
-    "partition_count": "#PARTITIONS",
-    "min_partitions": "MIN",
-    "max_partitions": "MAX",
-    "mean_partitions": "MEAN",
-    "stddev_partitions": "STDDEV",
-    "score": "SCORE",
-    "idle_members": "IDLE",
-    "unassigned_partitions": "UNASSIGNED",
-    "shared_partitions": "SHARED",
-    "moved_partitions": "MOVED",
-    "forced": "FORCED",
-    "verdict": "VERDICT",
-    "cause": "CAUSE",
-}
-_SPARE = (
-    "stddev_partitions",
-    "shared_partitions",
-    "mean_partitions",
-    "group_type",
-    "forced",
-    "to_timestamp",
-    "moved_partitions",
-    "partition_count",
-    "protocol",
-    "idle_members",
-    "unassigned_partitions",
-)
-"""What text leaves out first where there is no room."""
-_TIMES = {"from_timestamp": "FROM", "to_timestamp": "TO"}
-_ALTERNATIVE_HEADS = {
-    "group_id": "GROUP",
-    "epoch": "EPOCH",
-    "assignor": "ASSIGNOR",
-    "min_partitions": "MIN",
-    "max_partitions": "MAX",
-    "score": "SCORE",
-    "idle_members": "IDLE",
-    "moved_partitions": "MOVED",
-    "is_current": "IN-USE",
-    "remark": "REMARK",
-}
+_TIMES: Final = ("from_timestamp", "to_timestamp")
 _PROBLEM = "is_problem"
 _PROBLEMS = ("doubled", "cannot_tell", "unread", "avoidable")
 """Verdicts on which somebody may want to act."""
@@ -170,26 +126,24 @@ def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) ->
         for_people: Numbers are rounded, and what is a bound has its sign.
         with_times: Show from when to when.
     """
-    heads = {**BALANCE_HEADS}
-    if with_times:
-        first = list(heads.items())
-        heads = dict([*first[:3], *_TIMES.items(), *first[3:]])
     rows = [_shown(row) if for_people else row for row in readable(balance)]
-    also = [name for name in balance.column_names if name not in heads]
     table = _with_texts(balance, rows, _AS_TEXTS if for_people else ()).append_column(
         _PROBLEM, pc.is_in(balance["verdict"], pa.array(_PROBLEMS))
     )
-    return Section(table, heads, also, name="balance", problem=_PROBLEM, spare=_SPARE)
+    section = as_main(table_section(table, "assignment_balance", "balance", problem=_PROBLEM))
+    if with_times:
+        return section
+    also = [name for name in balance.column_names if name in {*section.also, *_TIMES}]
+    return replace(without(section, _TIMES), also=also)
 
 
 def _alternatives_section(alternatives: pa.Table) -> Section:
     """Return the rows of `assignment_alternatives` for people."""
     rows = [{**row, "score": _rounded(row["score"])} for row in readable(alternatives)]
     table = table_of(rows, alternatives.column_names)
-    heads = {**_ALTERNATIVE_HEADS}
-    if not any(row["remark"] for row in rows):
-        del heads["remark"]
-    return Section(table, heads, name="alternatives", key="alternatives")
+    section = table_section(table, "assignment_alternatives", "alternatives", also=())
+    has_remarks = any(row["remark"] for row in rows)
+    return section if has_remarks else without(section, ["remark"])
 
 
 def readable(rows: pa.Table) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.table_section import as_main, table_section, without
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
@@ -17,8 +18,6 @@ from schemas.diff_causes import diff_causes
 CANNOT_TELL = "cannot_tell"
 NO_DIFFERENCE = "no difference"
 _BOTH = ("from", "to")
-_ELECTION = {"cause": "CAUSE", "copy": "ONLY-ON", "elected_at": "ELECTED-AT"}
-"""What an election took, the copy that alone has it, and when the election was."""
 _BOUND = "elected_after"
 """Where the time of the election is only bounded, the instant before which it was not."""
 
@@ -30,16 +29,12 @@ class Kind:
     Attributes:
         name: As rows for programs say it.
         title: As people read it.
-        heads: Columns that text shows, by name.
         also: Columns that formats for programs have besides.
-        spare: Columns that text leaves out where it would become too wide.
     """
 
     name: str
     title: str
-    heads: Mapping[str, str]
     also: tuple[str, ...] = ()
-    spare: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -59,62 +54,20 @@ def _both(*names: str) -> tuple[str, ...]:
 OFFSETS = Kind(
     "offset",
     "committed offsets",
-    {
-        "group_id": "GROUP",
-        "topic": "TOPIC",
-        "partition": "PARTITION",
-        "change": "CHANGE",
-        "from_committed_offset": "FROM-OFFSET",
-        "to_committed_offset": "TO-OFFSET",
-        "difference": "DIFFERENCE",
-        "from_committed_leader_epoch": "FROM-LEADER-EPOCH",
-        "to_committed_leader_epoch": "TO-LEADER-EPOCH",
-        **_ELECTION,
-        "reason": "REASON",
-    },
     (*_both("commit_timestamp", "coordinator_partition", "record_offset"), "note", _BOUND),
-    _both("committed_leader_epoch"),
 )
 GROUPS = Kind(
     "group",
     "groups",
-    {
-        "group_id": "GROUP",
-        "change": "CHANGE",
-        "from_group_type": "FROM-TYPE",
-        "to_group_type": "TO-TYPE",
-        "from_state": "FROM-STATE",
-        "to_state": "TO-STATE",
-        "from_epoch": "FROM-EPOCH",
-        "to_epoch": "TO-EPOCH",
-        "from_member_count": "FROM-#MEMBERS",
-        "to_member_count": "TO-#MEMBERS",
-        **_ELECTION,
-        "reason": "REASON",
-    },
     (
         *_both("protocol_type", "assignment_epoch", "protocol"),
         *_both("coordinator_partition", "record_offset"),
         _BOUND,
     ),
-    _both("epoch", "member_count"),
 )
 SHARE_PARTITIONS = Kind(
     "share_partition",
     "share partitions",
-    {
-        "group_id": "GROUP",
-        "topic": "TOPIC",
-        "partition": "PARTITION",
-        "change": "CHANGE",
-        "from_start_offset": "FROM-START-OFFSET",
-        "to_start_offset": "TO-START-OFFSET",
-        "difference": "DIFFERENCE",
-        "from_state_epoch": "FROM-STATE-EPOCH",
-        "to_state_epoch": "TO-STATE-EPOCH",
-        **_ELECTION,
-        "reason": "REASON",
-    },
     (
         "topic_id",
         *_both("phase", "available_count", "acknowledged_count", "archiving_count"),
@@ -122,22 +75,10 @@ SHARE_PARTITIONS = Kind(
         *_both("coordinator_partition", "record_offset"),
         _BOUND,
     ),
-    _both("state_epoch"),
 )
 MEMBERS = Kind(
     "member",
     "members",
-    {
-        "group_id": "GROUP",
-        "change": "CHANGE",
-        "member_id": "CONSUMER-ID",
-        "previous_member_id": "PREVIOUS-CONSUMER-ID",
-        "group_instance_id": "GROUP-INSTANCE-ID",
-        "client_id": "CLIENT-ID",
-        "client_host": "HOST",
-        "reason": "REASON",
-    },
-    spare=("group_instance_id", "client_id", "client_host"),
 )
 KINDS = (OFFSETS, GROUPS, SHARE_PARTITIONS, MEMBERS)
 TABLES = tuple(kind.table for kind in KINDS)
@@ -197,16 +138,11 @@ def _section(kind: Kind, rows: pa.Table) -> Section:
     rows = _losses_first(_with_times_as_text(rows))
     named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
     problems = pa.array([*_LOSSES, CANNOT_TELL])
-    return Section(
-        rows.append_column("kind", named).append_column(
-            "is_problem", pc.is_in(rows["change"], problems)
-        ),
-        kind.heads,
-        ("kind", *kind.also),
-        name=kind.table,
-        problem="is_problem",
-        spare=kind.spare,
+    shown = rows.append_column("kind", named).append_column(
+        "is_problem", pc.is_in(rows["change"], problems)
     )
+    also = ("kind", *kind.also)
+    return as_main(table_section(shown, kind.contract, kind.table, problem="is_problem", also=also))
 
 
 def _losses_first(rows: pa.Table) -> pa.Table:
@@ -235,9 +171,5 @@ def _for_people(section: Section) -> Section:
         reason, note = rows["reason"], rows["note"]
         both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
         rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
-    heads = {
-        name: head
-        for name, head in section.heads.items()
-        if rows[name].null_count < section.rows.num_rows
-    }
-    return replace(section, rows=rows, heads=heads)
+    empty = [each for each in section.heads if rows[each].null_count == section.rows.num_rows]
+    return replace(without(section, empty), rows=rows)

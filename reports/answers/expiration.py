@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,7 +28,6 @@ from reports.answers.expiration_worst import (
 )
 from reports.describe.consumer_groups import offset_rows
 from reports.describe.source import Source, only_groups
-from reports.durations import durations
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     MOST,
@@ -37,33 +35,13 @@ from reports.layout.section import (
     LongSection,
     Rows,
     Section,
-    companion_section,
     raw_section,
 )
 from reports.layout.sentences import nothing, paragraphs
+from reports.layout.table_section import table_section
 from reports.quantities import count
 from reports.row_formats import Text, render, rendered
 
-_ENDINGS: Final = {
-    "group_id": "GROUP",
-    "offsets": "EXPIRED",
-    "removed_at": "LAST-REMOVED-AT",
-    "tombstone_at": "TOMBSTONE-AT",
-    "verdict": "VERDICT",
-    "named_by": "NAMED-BY",
-    "reason": "REASON",
-}
-_REQUESTS: Final = {
-    "group_id": "GROUP",
-    "request": "REQUEST",
-    "stores": "STORES",
-    "offsets": "OFFSETS",
-    "may_be": "MAY-BE",
-    "first_expires_at": "FIRST-EXPIRES-AT",
-    "last_expires_at": "LAST-EXPIRES-AT",
-    "longest": "RETENTION",
-    "about": "EXPIRE-TIME",
-}
 _ENDED: Final = "Groups whose offsets have all expired"
 _PROBLEM: Final = "still_there"
 
@@ -220,25 +198,14 @@ def summed_up(wanted: OutputFormat, fates: Rows) -> tuple[OutputFormat, str]:
 def _ending_section(rows: pa.Table) -> Section:
     """Return the rows of the table `group_endings`; a group that should be gone is marked."""
     rows = rows.append_column("is_problem", pc.equal(rows["verdict"], _PROBLEM))
-    title = "Groups whose offsets have all expired"
-    spare = ("removed_at",)
-    return companion_section(
-        rows, _ENDINGS, "endings", title=title, problem="is_problem", spare=spare
-    )
+    return table_section(rows, "group_endings", "endings", title=_ENDED, problem="is_problem")
 
 
 def _request_section(rows: pa.Table) -> Section:
     """Return the rows of the table `commit_requests`."""
-    longest = pl.from_arrow(rows.select(["longest_retention_ms"]))
-    assert isinstance(longest, pl.DataFrame)
-    told = longest.select(durations(pl.col("longest_retention_ms"))).to_series().to_arrow()
-    rows = rows.append_column("longest", told.cast(pa.string()))
     rows = rows.append_column("is_problem", pa.repeat(False, rows.num_rows))  # noqa: FBT003
     title = "What a commit of each request version would have been given (KIP-211)"
-    spare = ("first_expires_at",)
-    return companion_section(
-        rows, _REQUESTS, "requests", title=title, problem="is_problem", spare=spare
-    )
+    return table_section(rows, "commit_requests", "requests", title=title, problem="is_problem")
 
 
 def _has_problems(section: Section) -> bool:

@@ -3,71 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
 from reports.durations import durations
+from reports.layout.table_section import as_main, heads_of, table_section, without
 from reports.row_formats import Section
 from schemas.expiration_rules import OFFSET_STATUSES
 from schemas.generated_names import tools_by_pattern
 
-GROUP_HEADS = {
-    "group_id": "GROUP",
-    "offsets": "OFFSETS",
-    "rules": "RULE",
-    "next": "NEXT-EXPIRES-AT",
-    "statuses": "STATUS",
-    "named_by": "NAMED-BY",
-}
-OFFSET_HEADS = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "committed_offset": "CURRENT-OFFSET",
-    "log_end_offset": "LOG-END-OFFSET",
-    "lag": "LAG",
-    "consumer_id": "CONSUMER-ID",
-    "host": "HOST",
-    "client_id": "CLIENT-ID",
-    "rule": "RULE",
-    "base_timestamp": "COUNTS-FROM",
-    "expires_at": "EXPIRES-AT",
-    "next_cleanup_at": "CLEANUP-BY",
-    "status": "STATUS",
-    "blocked_by": "BLOCKED-BY",
-    "note": "NOTE",
-}
-SPARE = (
-    *("client_id", "host", "base_timestamp", "log_end_offset", "consumer_id", "next_cleanup_at"),
-    *("blocked_by", "lag"),
-)
-"""What text leaves out first where there is no room."""
-WHAT_IF_HEADS = {
-    "retention_minutes": "RETENTION-MINUTES",
-    "group_id": "GROUP",
-    "offsets": "OFFSETS",
-    "lost_now": "LOST-NOW",
-    "lost_once": "LOST-ONCE",
-    "first_lost_at": "FIRST-LOST-AT",
-    "next_expires_at": "NEXT-EXPIRES-AT",
-    "longest_idle": "LONGEST-IDLE",
-    "observed": "OBSERVED",
-    "verdict": "VERDICT",
-    "named_by": "NAMED-BY",
-    "reason": "REASON",
-}
-REMOVAL_HEADS = {
-    "group_id": "GROUP",
-    "count": "OFFSETS",
-    "cause": "CAUSE",
-    "confidence": "CONFIDENCE",
-    "verdict": "VERDICT",
-    "first": "FIRST-REMOVED-AT",
-    "last": "LAST-REMOVED-AT",
-    "reason": "REASON",
-}
 WHAT_IF_VERDICTS = (
     *("would_lose_now", "would_have_lost", "cannot_tell", "not_lost_in_period", "safe"),
 )
@@ -84,6 +31,7 @@ _OWNER: Final = {
     "host": pl.String(),
     "client_id": pl.String(),
 }
+_OFFSETS: Final = "offset_expiration"
 NAMED_BY: Final = "named_by"
 RANK: Final = "rank"
 _AT_ONCE: Final = 1_000_000
@@ -116,23 +64,19 @@ def group_section(fates: pa.Table | Worst, *, for_people: bool) -> Section:
     few = fates if isinstance(fates, Worst) else None
     ranked = with_offset_rank(_frame(few.rows if few else fates))
     groups = ranked_groups(ranked)
-    heads = dict(GROUP_HEADS)
-    if for_people:
-        _without_tools(heads, groups, few)
-        shown = _worst_first(groups)
-    else:
-        shown = groups
+    shown = _worst_first(groups) if for_people else groups
     summed = _summed(ranked.join(shown, on="group_id", how="semi"))
     rows = shown.join(summed, on="group_id", how="left", maintain_order="left")
-    return Section(
-        _table(rows.select(*GROUP_HEADS, "is_problem")),
-        heads,
-        name="groups",
-        key="groups",
+    section = table_section(
+        _table(rows.select(*heads_of(_OFFSETS, "groups"), "is_problem")),
+        _OFFSETS,
+        "groups",
+        view="groups",
         title="Groups",
         problem="is_problem",
-        more=few.more if few else 0,
     )
+    section = replace(section, more=few.more if few else 0)
+    return _without_tools(section, groups, few) if for_people else section
 
 
 def with_offset_rank(rows: pl.DataFrame) -> pl.DataFrame:
@@ -204,25 +148,22 @@ def offset_section(
     rows = _with_owners(_frame(expiration), described).with_columns(
         _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(RANK)
     )
-    heads = dict(OFFSET_HEADS)
     if for_people:
         untold = pl.when(pl.col("status") == "cannot_tell").then(pl.lit("cannot tell: "))
         note = pl.concat_str(untold.fill_null(""), "note")
         rows = rows.with_columns(note.alias("note")).sort(RANK, maintain_order=True)
-        if not has_notes:
-            del heads["note"]
-    names = list(dict.fromkeys([*expiration.column_names, *OFFSET_HEADS]))
-    also = [] if for_people else [name for name in names if name not in OFFSET_HEADS]
-    return Section(
+    heads = heads_of(_OFFSETS)
+    names = list(dict.fromkeys([*expiration.column_names, *heads]))
+    section = table_section(
         _table(rows.select(*names, "is_problem")),
-        heads,
-        also,
-        name="offsets",
+        _OFFSETS,
+        "offsets",
         title="Offsets",
         problem="is_problem",
-        spare=SPARE,
-        more=more,
+        also=() if for_people else None,
     )
+    section = replace(as_main(section), more=more)
+    return without(section, ["note"]) if for_people and not has_notes else section
 
 
 def what_if_section(what_if: pa.Table | Worst) -> Section:
@@ -250,18 +191,15 @@ def what_if_section(what_if: pa.Table | Worst) -> Section:
             .alias("verdict")
         )
     )
-    heads = dict(WHAT_IF_HEADS)
-    _without_tools(heads, every, few)
-    return Section(
+    section = table_section(
         _table(rows.drop(RANK)),
-        heads,
-        name="what_if",
-        key="what_if",
+        "retention_what_if",
+        "what_if",
         title="What if",
         problem="is_problem",
-        spare=("first_lost_at", "longest_idle", "observed"),
-        more=few.more if few else 0,
+        also=(),
     )
+    return _without_tools(replace(section, more=few.more if few else 0), every, few)
 
 
 def removal_section(removals: pa.Table) -> Section:
@@ -279,11 +217,10 @@ def removal_section(removals: pa.Table) -> Section:
         .with_columns(_is_problem("verdict"), _rank("verdict", REMOVAL_VERDICTS).alias(RANK))
         .sort(RANK, *key)
     )
-    return Section(
-        _table(rows.select(*REMOVAL_HEADS, "is_problem")),
-        REMOVAL_HEADS,
-        name="removals",
-        key="removals",
+    return table_section(
+        _table(rows.select(*heads_of("offset_removals"), "is_problem")),
+        "offset_removals",
+        "removals",
         title="Removed",
         problem="is_problem",
     )
@@ -299,11 +236,10 @@ def _with_owners(rows: pl.DataFrame, described: pa.Table) -> pl.DataFrame:
     return rows.join(owners, on=key, how="left", maintain_order="left")
 
 
-def _without_tools(heads: dict[str, str], rows: pl.DataFrame, few: Worst | None) -> None:
+def _without_tools(section: Section, rows: pl.DataFrame, few: Worst | None) -> Section:
     """Leave out which tool named a group where none of all has such a name."""
     is_any = few.are_named if few else rows[NAMED_BY].null_count() < rows.height
-    if not is_any:
-        del heads[NAMED_BY]
+    return section if is_any else without(section, [NAMED_BY])
 
 
 def _named_by() -> pl.Expr:

@@ -23,7 +23,9 @@ from reports.layout.section import (
     worst_rows,
 )
 from reports.layout.sentences import nothing
+from reports.layout.table_section import as_main, heads_of, table_section
 from reports.row_formats import Text, render, rendered
+from schemas.shown import MAIN
 
 TABLES: Final = {
     "rebalances": "epochs",
@@ -33,6 +35,10 @@ TABLES: Final = {
     "rebalance_causes": "causes",
 }
 """What `--table` and JSON call them."""
+_IN_ORDER: Final = (
+    *("rebalance_storms", "group_churn", "rebalances", "stalled_members", "rebalance_causes"),
+)
+"""In which order people are shown them."""
 _WORST: Final = {
     "rebalances": [("at", "descending")],
     "group_churn": [("per_hour", "descending")],
@@ -50,71 +56,6 @@ _WHO = {
     "subscription_changed": "changed the subscription",
 }
 """Lists of members, and what these did."""
-_REBALANCE_HEADS = {
-    "group_id": "GROUP",
-    "epoch": "EPOCH",
-    "at": "AT",
-    "since_previous_ms": "SINCE-PREVIOUS",
-    "state": "STATE",
-    "member_count": "#MEMBERS",
-    "joined": "JOINED",
-    "left": "LEFT",
-    "restarted": "RESTARTED",
-    "fenced": "FENCED",
-    "subscription_changed": "SUBSCRIPTION",
-    "partitions_moved": "MOVED",
-    "missing_before": "MISSING",
-    "stored_again": "AGAIN",
-    "coordinator_change": "COORDINATOR",
-}
-PEOPLES_HEADS = {
-    **{name: head for name, head in _REBALANCE_HEADS.items() if name not in _WHO},
-    "causes": "CAUSES",
-    "changes": "CHANGES",
-}
-"""The same for people: who came and went is one sentence."""
-CHURN_HEADS = {
-    "group_id": "GROUP",
-    "group_type": "TYPE",
-    "epochs": "EPOCHS",
-    "missing": "MISSING",
-    "per_hour": "PER-HOUR",
-    "median_seconds_between": "BETWEEN",
-    "joined": "JOINED",
-    "left": "LEFT",
-    "restarted": "RESTARTED",
-    "fenced": "FENCED",
-    "subscription_changed": "SUBSCRIPTION",
-    "top_client_id": "TOP-CLIENT",
-    "top_client_changes": "ITS-CHANGES",
-    "coordinator_changes": "COORDINATORS",
-    "storms": "STORMS",
-}
-_STORM_HEADS = {
-    "group_id": "GROUP",
-    "from_timestamp": "FROM",
-    "to_timestamp": "TO",
-    "epochs": "EPOCHS",
-    "per_hour": "PER-HOUR",
-    "top_client_id": "TOP-CLIENT",
-    "members_involved": "MEMBERS",
-    "cause": "CAUSE",
-}
-_CAUSE_HEADS = {
-    "group_id": "GROUP",
-    "epoch": "EPOCH",
-    "at": "AT",
-    "cause": "CAUSE",
-    "detail": "DETAIL",
-    "is_told": "TOLD",
-}
-_STANDING_HEADS = {
-    "group_id": "GROUP",
-    "kind": "WHAT",
-    "member_id": "MEMBER",
-    "since": "SINCE",
-    "detail": "DETAIL",
-}
 _TITLES = {
     "storms": "Storms: many generations or group epochs in a short time",
     "churn": "Groups",
@@ -123,15 +64,6 @@ _TITLES = {
     "causes": "What led to them",
 }
 """What stands above each table, by its name."""
-_SPARE = {
-    "epochs": ("stored_again", "state", "coordinator_change", "since_previous_ms"),
-    "churn": (
-        *("group_type", "coordinator_changes", "fenced", "subscription_changed", "restarted"),
-        "top_client_changes",
-    ),
-    "storms": ("per_hour",),
-}
-"""Columns that text leaves out first where there is no room, by the table's name."""
 _COUNTS = ("epochs", "joined", "left", "restarted", "fenced", "subscription_changed")
 _MOST_NAMED = 2
 _IN_CHANGES = ("members_changed", "subscription_changed", "none_recorded", "coordinator_changed")
@@ -184,8 +116,7 @@ def _for_programs(
 
 def _epochs_section(epochs: pa.Table) -> Section:
     """Return generations and group epochs as programs get them."""
-    also = [name for name in epochs.column_names if name not in _REBALANCE_HEADS]
-    return Section(epochs, _REBALANCE_HEADS, also, name=TABLES["rebalances"])
+    return as_main(table_section(epochs, "rebalances", TABLES["rebalances"]))
 
 
 def _for_people(
@@ -200,20 +131,13 @@ def _for_people(
         counts: How many rows the tables have.
         output_format: Who asks for a number of rows is told how many there are.
     """
-    heads = {
-        "rebalance_storms": _STORM_HEADS,
-        "group_churn": CHURN_HEADS,
-        "rebalances": PEOPLES_HEADS,
-        "stalled_members": _STANDING_HEADS,
-        "rebalance_causes": _CAUSE_HEADS,
-    }
     is_counted = output_format.top is not None
     return [
         replace(
-            section(shown[name], each, TABLES[name]),
+            section(shown[name], name),
             more=counts[name] - shown[name].num_rows if is_counted else 0,
         )
-        for name, each in heads.items()
+        for name in _IN_ORDER
         if shown[name].num_rows and (output_format.table or name != "rebalance_causes")
     ]
 
@@ -254,21 +178,20 @@ def with_causes(rows: pa.Table, causes: pa.Table) -> pa.Table:
     return rows.append_column("causes", pa.array(words, pa.string()))
 
 
-def section(rows: pa.Table, heads: Mapping[str, str], name: str) -> Section:
+def section(rows: pa.Table, of: str) -> Section:
     """Return the rows of one table as people read them.
 
     Lists are cut short, numbers rounded, and what compaction took is said.
 
     Args:
         rows: The table.
-        heads: The columns shown.
-        name: What `--table` calls it.
+        of: The name of its contract.
     """
-    found = [_shown(row) for row in readable(rows)]
-    table = table_of(
-        found, [*rows.column_names, *(each for each in ("changes", "causes") if each in heads)]
-    )
-    return Section(table, heads, name=name, title=_TITLES[name], spare=_SPARE.get(name, ()))
+    view = "people" if of == "rebalances" else MAIN
+    made = [each for each in ("changes", "causes") if each in heads_of(of, view)]
+    table = table_of([_shown(row) for row in readable(rows)], [*rows.column_names, *made])
+    name = TABLES[of]
+    return as_main(table_section(table, of, name, view=view, title=_TITLES[name], also=()))
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,84 +10,16 @@ import pyarrow.compute as pc
 
 from reports.layout.section import raw_section
 from reports.layout.sentences import paragraphs
+from reports.layout.table_section import as_main, table_section, unmarked
 from reports.row_formats import Section, Text, render, rendered
 
 _LAST = ("cannot_tell", "findings")
 """What JSON has after all else, before the rows."""
 
 _FOR_PROGRAMS: Final = ("json", "csv")
-_CHECKPOINT_HEADS: Final = {
-    "group_id": "GROUP",
-    "form": "FORM",
-    "checkpoint_source": "SOURCE",
-    "checkpoint_sequence_id": "CHECKPOINT",
-    "complete": "COMPLETE",
-    "contributed_operators": "CONTRIBUTED",
-    "expected_operators": "OF",
-    "repeats": "REPEATED",
-    "late": "LATE",
-    "partitions": "#PARTITIONS",
-    "conflicts": "CONFLICTS",
-    "drain": "DRAIN",
-    "last_at": "AT",
-    "missing": "MISSING",
-}
-_SPARE: Final = ("checkpoint_source", "late", "repeats", "conflicts", "form")
-_FINDING_HEADS: Final = {
-    "group_id": "GROUP",
-    "checkpoint_sequence_id": "CHECKPOINT",
-    "finding": "FINDING",
-    "operator": "OPERATOR",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "detail": "DETAIL",
-}
-_SEEK_HEADS: Final = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "client_id": "CLIENT-ID",
-    "seek_offset": "SEEK-TO",
-    "basis": "BASIS",
-    "checkpoint_sequence_id": "CHECKPOINT",
-    "committed_offset": "CURRENT-OFFSET",
-    "commit_is": "COMMIT-IS",
-    "ahead_by": "AHEAD-BY",
-    "log_is": "LOG",
-    "contributed_by": "CONTRIBUTED-BY",
-    "missing": "MISSING",
-}
-_SEEK_SPARE: Final = ("contributed_by", "checkpoint_sequence_id", "ahead_by", "client_id")
-_DRAIN_HEADS: Final = {
-    "group_id": "GROUP",
-    "checkpoint_sequence_id": "CHECKPOINT",
-    "operator": "OPERATOR",
-    "verdict": "DRAIN",
-    "committed_partitions": "COMMITTED",
-    "partitions": "#PARTITIONS",
-    "committed_at": "COMMITTED-AT",
-    "drain_ms": "DRAIN-MS",
-    "missing": "MISSING",
-}
-_OPERATOR_HEADS: Final = {
-    "group_id": "GROUP",
-    "operator": "OPERATOR",
-    "partitions_assigned": "#PARTITIONS",
-    "consumed_topics": "#TOPICS",
-    "contributions": "CONTRIBUTIONS",
-    "drains": "DRAINS",
-    "last_drain_ms": "LAST-DRAIN-MS",
-    "max_drain_ms": "MAX-DRAIN-MS",
-    "client_id": "CLIENT-ID",
-}
-_HEADS: Final[Mapping[str, Mapping[str, str]]] = {
-    "region_checkpoints": _CHECKPOINT_HEADS,
-    "region_findings": _FINDING_HEADS,
-    "region_seek_plan": _SEEK_HEADS,
-    "region_drains": _DRAIN_HEADS,
-    "region_operators": _OPERATOR_HEADS,
-}
+_MAIN: Final = "region_checkpoints"
 _TITLES: Final = {
+    _MAIN: "",
     "region_findings": "Findings",
     "region_seek_plan": "Where reading goes on if the latest complete checkpoint is restored",
     "region_drains": "Drains",
@@ -130,33 +62,22 @@ def _sections(tables: Mapping[str, pa.Table], output_format: str) -> Sequence[Se
         tables: By the names of their contracts.
         output_format: As the option has it.
     """
-    found = [_section(name, tables[name]) for name in _HEADS]
+    found = [_section(name, tables[name]) for name in _TITLES]
     if output_format in _FOR_PROGRAMS or getattr(output_format, "table", None):
         offsets = "region_checkpoint_offsets"
         return [*found, raw_section(tables[offsets], offsets)]
-    return [each for each in found if each.rows.num_rows or each.name == "region_checkpoints"]
+    return [each for each in found if each.rows.num_rows or each.name == _MAIN]
 
 
 def _section(name: str, rows: pa.Table) -> Section:
-    heads = _HEADS[name]
-    also = [each for each in rows.column_names if each not in heads]
-    spare = {"region_checkpoints": _SPARE, "region_seek_plan": _SEEK_SPARE}.get(name, ())
-    is_main = name == "region_checkpoints"
-    return Section(
-        rows.append_column("is_problem", _problems(name, rows)),
-        heads,
-        also,
-        name=name,
-        key="rows" if is_main else name,
-        title=_TITLES.get(name, ""),
-        problem="is_problem",
-        spare=spare,
-    )
+    shown = rows.append_column("is_problem", _problems(name, rows))
+    section = table_section(shown, name, title=_TITLES[name], problem="is_problem")
+    return as_main(section) if name == _MAIN else unmarked(section)
 
 
 def _problems(name: str, rows: pa.Table) -> pa.ChunkedArray:
     """Return which rows need somebody's attention."""
-    if name == "region_checkpoints":
+    if name == _MAIN:
         is_sound = pc.and_(rows["complete"], pc.equal(pc.list_value_length(rows["findings"]), 0))
     elif name == "region_seek_plan":
         in_log = pc.fill_null(pc.equal(rows["log_is"], "readable"), fill_value=True)

@@ -21,32 +21,13 @@ import pyarrow.compute as pc
 
 from reports.columns import printable
 from reports.layout.output_format import OutputFormat
+from reports.layout.table_section import as_main, table_section
 from reports.quantities import count
-from reports.row_formats import Section, Text, inert, render, rendered
+from reports.row_formats import Text, inert, render, rendered
 
 COMMANDS: Final = "commands.sh"
 REFUSED: Final = "refused.csv"
 
-_GROUP_HEADS = {
-    "group_id": "GROUP",
-    "restore": "RESTORE",
-    "unchanged": "UNCHANGED",
-    "refused": "REFUSED",
-    "present_state": "PRESENT-STATE",
-    "file": "FILE",
-    "note": "NOTE",
-}
-_OFFSET_HEADS = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "verdict": "VERDICT",
-    "committed_offset": "NEW-OFFSET",
-    "present_offset": "PRESENT-OFFSET",
-    "difference": "DIFFERENCE",
-    "reason": "REASON",
-    "detail": "DETAIL",
-}
 _SCHEMA = pa.schema(
     [
         ("group_id", pa.string()),
@@ -171,27 +152,27 @@ def _render_plan(
     """Return the summary in one of the formats.
 
     Args:
-        groups: One a group, with the names of `_GROUP_HEADS`.
+        groups: One a group, with the columns that are shown of `restore_groups`.
         plan: As `analytics.questions.restore.plan` makes it.
         output_format: ``text``, ``json``, ``csv`` or ``markdown``.
         said: `as_of`, `input` and what else the JSON object has beside `counts` and `rows`.
         with_offsets: Every offset is shown to people too; programs always get them.
     """
-    by_group = Section(
-        _kind(pa.Table.from_pylist(list(groups), schema=_SCHEMA), "group"),
-        _GROUP_HEADS,
-        ("kind",),
-        name="groups",
-    )
-    by_offset = Section(_kind(plan, "offset"), _OFFSET_HEADS, ("kind",), name="offsets")
+    listed = _kind(pa.Table.from_pylist(list(groups), schema=_SCHEMA), "group")
+    by_group = as_main(table_section(listed, "restore_groups", "groups", also=("kind",)))
+    kinds = _kind(plan, "offset")
+    by_offset = as_main(table_section(kinds, "restore_plan", "offsets", also=("kind",)))
     counts = counts_of(plan)
     if output_format in ("json", "csv"):
         return rendered([by_group, by_offset], output_format, {**said, "counts": counts})
     reasons = counts["reasons"]
-    refusals = Section(
-        pa.table({"reason": list(reasons), "offsets": list(reasons.values())}),
-        {"reason": "REFUSED-BECAUSE", "offsets": "OFFSETS"},
-        name="refusals",
+    refusals = as_main(
+        table_section(
+            pa.table({"reason": list(reasons), "offsets": list(reasons.values())}),
+            "restore_plan",
+            "refusals",
+            view="refusals",
+        )
     )
     is_asked = getattr(output_format, "table", None) == by_offset.name
     sections = [

@@ -7,6 +7,7 @@ which record says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,39 +24,19 @@ from reports.answers.merged_verdicts import (
 )
 from reports.answers.verdict_words import in_words
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import LongSection, Rows, Section, raw_section
+from reports.layout.section import ROWS, LongSection, Rows, Section, raw_section
 from reports.layout.sentences import nothing, paragraphs
+from reports.layout.table_section import heads_of, table_section
 from reports.printed_times import instants, times
 from reports.row_formats import Text, render, rendered
+from schemas import table
 from schemas.timeline_rules import harmless_verdicts
 
 _NOTHING = "Nothing happened in that time."
 
 _VERDICTS = "verdicts"
-VERDICT_HEADS = {
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partitions": "PARTITIONS",
-    "verdict": "VERDICT",
-    "at": "AT",
-    "was": "WAS",
-    "became": "BECAME",
-    "cost": "COST",
-    "confidence": "CONFIDENCE",
-    "record": "RECORD",
-    "reason": "REASON",
-}
-"""The columns of verdicts; COST is records read again, or skipped where it is negative."""
 _Row = Mapping[str, Any]
 
-EVENT_HEADS = {
-    "time": "TIME",
-    "group_id": "GROUP",
-    "event": "EVENT",
-    "subject": "SUBJECT",
-    "record": "RECORD",
-    "detail": "DETAIL",
-}
 _EVIDENCE = (
     *("log", "coordinator_partition", "record_offset", "leader_epoch", "copy", "segment"),
     "batch_position",
@@ -91,14 +72,17 @@ def timeline_text(
 
 
 def _events_section(rows: pa.Table) -> Section:
-    return Section(
-        event_rows(rows), EVENT_HEADS, _EVIDENCE, name="events", spare=["record"], is_marked=True
-    )
+    section = table_section(event_rows(rows), "group_events", "events", also=_EVIDENCE)
+    return replace(section, key=ROWS)
 
 
 def _heads(*, is_wide: bool) -> dict[str, str]:
-    """Return the columns of verdicts; where there is room, the record of each partition."""
-    return {name: head for name, head in VERDICT_HEADS.items() if is_wide or name != "record"}
+    """Return the columns of verdicts; where there is room, the record of each partition.
+
+    COST is records read again, or skipped where it is negative.
+    """
+    heads = heads_of("offset_verdicts")
+    return {name: head for name, head in heads.items() if is_wide or name != "record"}
 
 
 def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
@@ -125,7 +109,7 @@ def _verdicts_of(heads: Mapping[str, str], rows: pa.Table) -> Section:
         name=_VERDICTS,
         key=_VERDICTS,
         problem="went_wrong",
-        spare=["confidence"],
+        spare=table("offset_verdicts").view().spare,
     )
 
 
@@ -138,14 +122,15 @@ def raw_verdicts(rows: pa.Table) -> Section:
     return raw_section(rows.select(RAW.names).cast(RAW), _VERDICTS)
 
 
-def merged(rows: Iterable[_Row], columns: Iterable[str] = VERDICT_HEADS) -> list[dict[str, Any]]:
+def merged(rows: Iterable[_Row], columns: Iterable[str] | None = None) -> list[dict[str, Any]]:
     """Return `merged_rows` of verdicts that are given as dictionaries.
 
     Args:
         rows: Verdicts.
-        columns: Those that are shown.
+        columns: Those that are shown; by default all that may be.
     """
-    return merged_rows(_raw(rows), list(columns)).to_dicts()
+    shown = heads_of("offset_verdicts") if columns is None else columns
+    return merged_rows(_raw(rows), list(shown)).to_dicts()
 
 
 def _raw(rows: Iterable[_Row]) -> pl.DataFrame:
@@ -153,7 +138,7 @@ def _raw(rows: Iterable[_Row]) -> pl.DataFrame:
 
 
 def event_rows(events: pa.Table) -> pa.Table:
-    """Return events in order with the columns of `EVENT_HEADS`.
+    """Return events in order as people see them.
 
     Args:
         events: Rows of `group_events`. What has no time of its own is where its record is.

@@ -14,31 +14,13 @@ import pyarrow.compute as pc
 from reports.columns import WIDTH, printable
 from reports.layout.section import MOST, SHOWN, LongSection, Rows
 from reports.layout.sentences import nothing, paragraphs
+from reports.layout.table_section import as_main, table_section, without
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
 from schemas.finding_rules import CRITICAL, SEVERITIES
 
-HEADS: Final = {
-    "severity": "SEVERITY",
-    "rule": "RULE",
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "partition": "PARTITION",
-    "since": "SINCE",
-    "message": "FINDING",
-}
 _ALSO: Final = ("finding_id", "object_type", "suggestion", "evidence")
-_CHANGE: Final = {"change": "CHANGE"}
-_SUPPRESSED: Final = {
-    "rule": "RULE",
-    "group_id": "GROUP",
-    "topic": "TOPIC",
-    "suppressed": "SUPPRESSED",
-    "until": "UNTIL",
-    "owner": "OWNER",
-    "reason": "REASON",
-}
 _NONE: Final = "Nothing was found."
 _WORD: Final = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")
 """A word of a command as a shell takes it: what is in quotes belongs together."""
@@ -79,12 +61,8 @@ def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping
         said: What JSON says besides.
     """
     listed = LongSection(found, _listed)
-    entries = Section(
-        _with_times(accepted, "until"),
-        _SUPPRESSED,
-        name="suppressions",
-        key="suppressions",
-        title="Suppressed",
+    entries = table_section(
+        _with_times(accepted, "until"), "suppressions", title="Suppressed", also=()
     )
     if output_format in {"json", "csv"}:
         return rendered([listed, entries], output_format, said)
@@ -97,11 +75,11 @@ def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping
 
 def _listed(findings: pa.Table) -> Section:
     has_changes = "change" in findings.column_names
-    heads = {**(_CHANGE if has_changes else {}), **HEADS}
     rows = _with_times(findings, "since").append_column(
         "is_severe", pc.not_equal(findings["severity"], "info")
     )
-    return Section(rows, heads, _ALSO, name="findings", problem="is_severe", spare=["partition"])
+    section = as_main(table_section(rows, "findings", problem="is_severe", also=_ALSO))
+    return section if has_changes else without(section, ["change"])
 
 
 def _what_to_do(found: Rows) -> str:

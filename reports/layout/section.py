@@ -154,30 +154,6 @@ def problems_of(section: Section) -> pa.ChunkedArray:
     return pc.fill_null(section.rows[section.problem].cast(pa.bool_()), fill_value=False)
 
 
-def companion_section(
-    rows: pa.Table,
-    heads: Mapping[str, str],
-    name: str,
-    *,
-    title: str = "",
-    problem: str | None = None,
-    spare: Sequence[str] = (),
-) -> Section:
-    """Return a table that stands beside the main one: what has no head is for programs."""
-    also = [each for each in rows.column_names if each not in heads and each != problem]
-    return Section(
-        rows,
-        heads,
-        also,
-        name=name,
-        key=name,
-        title=title,
-        problem=problem,
-        spare=spare,
-        is_marked=MARKS[0] in also,
-    )
-
-
 def raw_section(rows: pa.Table, name: str) -> Section:
     """Return a table as it is, for programs: under its name, with all its columns."""
     heads = dict(zip(rows.column_names, rows.column_names, strict=True))

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reports.answers.balance import BALANCE_HEADS, balance_section
+from reports.answers.balance import balance_section
 from reports.answers.expiration_rows import offset_section
-from reports.answers.rebalances import CHURN_HEADS, PEOPLES_HEADS, section, with_causes
+from reports.answers.rebalances import section, with_causes
+from reports.layout.table_section import heads_of
 from reports.row_formats import render
 from schemas import table
 
@@ -48,7 +49,9 @@ def test_a_bound_has_its_sign_and_numbers_are_rounded() -> None:
     (row,) = only.rows.to_pylist()
     assert (row["partition_count"], row["unassigned_partitions"]) == (">= 6", ">= 0")
     assert (row["mean_partitions"], row["score"]) == ("3.33", "66.67")
-    assert list(only.heads) == list(BALANCE_HEADS)
+    shown = heads_of("assignment_balance")
+    assert [*shown][:5] == [*[*shown][:3], "from_timestamp", "to_timestamp"]
+    assert list(only.heads) == [*[*shown][:3], *[*shown][5:]]
     exact = balance_section(balance, for_people=False, with_times=False).rows.to_pylist()[0]
     assert (exact["partition_count"], exact["score"]) == (6, 200 / 3)
 
@@ -82,7 +85,7 @@ def epoch(**row: Any) -> pa.Table:
 
 
 def told(rows: pa.Table) -> dict[str, Any]:
-    (row,) = section(rows, PEOPLES_HEADS, "epochs").rows.to_pylist()
+    (row,) = section(rows, "rebalances").rows.to_pylist()
     return row
 
 
@@ -102,12 +105,12 @@ def test_where_records_are_lost_counts_are_bounds() -> None:
     row = told(epoch(joined=["a"], complete=False, missing="offsets 5 to 7 are lost"))
     assert row["changes"] == "joined: a; there may have been more: offsets 5 to 7 are lost"
     churn = rows_of("group_churn", group_id="g", epochs=3, joined=2, incomplete_because="some")
-    (only,) = section(churn, CHURN_HEADS, "churn").rows.to_pylist()
+    (only,) = section(churn, "group_churn").rows.to_pylist()
     assert (only["epochs"], only["joined"]) == (">= 3", ">= 2")
 
 
 def test_epochs_fit_into_120_columns() -> None:
-    only = section(epoch(joined=["m" * 60] * 9, at=NOON), PEOPLES_HEADS, "epochs")
+    only = section(epoch(joined=["m" * 60] * 9, at=NOON), "rebalances")
     lines = render([only], "text", {}).splitlines()
     assert max(map(len, lines)) <= 120
     assert any(line.startswith("g ") and "12:00:00.000Z" in line for line in lines)
@@ -126,12 +129,12 @@ def test_what_led_to_an_epoch_stands_in_its_line_and_doubts_are_marked() -> None
             {**place, "from_offset": 8, "cause": "protocol_switch", "is_told": True},
         ]
     )
-    only = section(with_causes(rows, causes), PEOPLES_HEADS, "epochs")
+    only = section(with_causes(rows, causes), "rebalances")
     assert only.rows["causes"].to_pylist() == ["leader_lost, topic_grew?"]
 
 
 def test_nothing_to_show_is_a_table_without_rows() -> None:
-    nothing = section(epoch().slice(0, 0), PEOPLES_HEADS, "epochs")
+    nothing = section(epoch().slice(0, 0), "rebalances")
     assert nothing.rows.num_rows == 0
     assert render([nothing], "csv", {}).startswith("group_id,")
 

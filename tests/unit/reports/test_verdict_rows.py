@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 
 from reports.answers.merged_verdicts import RAW, MergedVerdicts
-from reports.answers.timeline import VERDICT_HEADS, merged, verdict_section
+from reports.answers.timeline import merged, verdict_section
+from reports.layout.table_section import heads_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def row(partition: int | None, minutes: int = 0, **more: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(VERDICT_HEADS)
+    empty = dict.fromkeys(heads_of("offset_verdicts"))
     return empty | {
         "group_id": "billing",
         "topic": "orders",
@@ -113,7 +114,7 @@ def test_verdicts_that_are_read_some_at_a_time_are_put_together_all_the_same(mos
         ),
     ]
     table = pa.Table.from_pylist(rows, RAW)
-    parted = MergedVerdicts(SomeAtATime(table, most), list(VERDICT_HEADS))
+    parted = MergedVerdicts(SomeAtATime(table, most), list(heads_of("offset_verdicts")))
     assert parted.whole().to_pylist() == merged(rows)
     assert parted.num_rows == len(merged(rows))
     assert parted.first(2).to_pylist() == merged(rows)[:2]
