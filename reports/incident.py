@@ -20,7 +20,7 @@ from reports.answers.timeline import event_rows, raw_verdicts, verdict_section
 from reports.answers.verdict_words import in_words, words_of
 from reports.layout.section import raw_section
 from reports.layout.table_section import table_section
-from reports.page.grids import Shown, grid_of, name_cell
+from reports.page.grids import Shown, columns_of, grid_of, name_cell
 from reports.page.html import rendered
 from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
 from reports.page.sections.group_stories import charts_of
@@ -31,63 +31,23 @@ from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section
 from schemas.finding_rules import CRITICAL
-from schemas.shown import head_of
+from schemas.shown import head_of, head_on_page
 from schemas.timeline_rules import timeline_verdicts
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
 _MOST_CLAUSES: Final = 8
 _MOST_ROWS: Final = 200
-_VERDICTS: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("verdict", "What happened"),
-    Shown("not_before", "Not before", "time"),
-    Shown("at", "At", "time"),
-    Shown("was", "Was", "number"),
-    Shown("became", "Became", "number"),
-    Shown("cost", "Records read again", "number"),
-    Shown("confidence", "Confidence"),
-    Shown("record", "Record"),
-    Shown("reason", "Why"),
-)
-_CHANGES: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("change", "Change"),
-    Shown("from_committed_offset", "Before", "number"),
-    Shown("to_committed_offset", "After", "number"),
-    Shown("difference", "Difference", "number"),
-    Shown("cause", "Cause"),
-    Shown("reason", "Why"),
-)
-_OWNERS: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("client_id", "Client", "name"),
-    Shown("member_id", "Member", "name"),
-    Shown("before", "Partitions before"),
-    Shown("after", "Partitions after"),
-)
-_EVENTS: Final = (
-    Shown("at", "At", "time"),
-    Shown("event", "Event", "word"),
-    Shown("subject", "Of", "name"),
-    Shown("detail", "Detail"),
-    Shown("record_offset", "Record", "number"),
-)
+_VERDICTS: Final = columns_of("offset_verdicts", "page_of_incident")
+_CHANGES: Final = columns_of("changed_offsets", "page_of_incident")
+_OWNERS: Final = columns_of("assignment_history", "page_of_incident")
+_EVENTS: Final = columns_of("group_events", "page_of_incident")
 _CLUSTER: Final = (
-    Shown("at", "At", "time"),
-    Shown("event", "Event"),
-    Shown("broker", "Broker", "partition"),
+    Shown("at", head_on_page("at"), "time"),
+    Shown("event", head_on_page("event")),
+    Shown("broker", head_on_page("broker"), "partition"),
 )
-_OTHERS: Final = (
-    Shown("group_id", "Group", "name"),
-    Shown("is_same_coordinator", "Same coordinator"),
-    Shown("coordinator_partition", "Coordinator partition", "partition"),
-    Shown("partitions", "Partitions", "number"),
-    Shown("verdicts", "What happened"),
-    Shown("first_at", "First at", "time"),
-)
+_OTHERS: Final = columns_of("offset_verdicts", "page_of_others")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from schemas.model import (
     Table,
     VersionRange,
 )
-from schemas.shown import ALWAYS, MAIN, ShownColumn, View, head_of
+from schemas.shown import ALWAYS, MAIN, PAGE, ShownColumn, View, head_of, head_on_page
 from schemas.versions import ALL_VERSIONS, NO_VERSIONS
 
 Document = Mapping[str, Any]
@@ -101,7 +101,7 @@ def parse_table(document: object, *, name: str, file: str) -> Table:
             key=_list_of(table, "key", str),
             about=table["about"],
             views=tuple(
-                View(view, tuple(_shown(each, by_name) for each in listed))
+                View(view, tuple(_shown(each, by_name, view) for each in listed))
                 for view, listed in {**shown, **table.get("views", {})}.items()
             ),
         )
@@ -125,7 +125,7 @@ def _column(document: object) -> Column:
     )
 
 
-def _shown(document: object, columns: Mapping[str, Column]) -> ShownColumn:
+def _shown(document: object, columns: Mapping[str, Column], view: str) -> ShownColumn:
     """Return a column of a view: its name, or an object that says what its column does not."""
     shown = _object(
         {"name": document} if isinstance(document, str) else document,
@@ -134,12 +134,15 @@ def _shown(document: object, columns: Mapping[str, Column]) -> ShownColumn:
     )
     name = shown["name"]
     column = columns.get(name)
+    is_page = view.startswith(PAGE)
+    head = head_on_page(name) if is_page else (column and column.head) or head_of(name)
+    form = (column.form_on_page if column else "text") if is_page else None
     return ShownColumn(
         name=name,
-        head=shown.get("head") or (column and column.head) or head_of(name),
-        rank=shown.get("rank", column.rank if column else ALWAYS),
+        head=shown.get("head", head),
+        rank=shown.get("rank", column.rank if column and not is_page else ALWAYS),
         sources=_list_of(shown, "from", str),
-        form=shown.get("as"),
+        form=shown.get("as", form),
     )
 
 

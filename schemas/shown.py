@@ -21,8 +21,17 @@ MAIN: Final = ""
 """The view of a table that has no name."""
 ALWAYS: Final = 1
 """The rank of what is never left out."""
+PAGE: Final = "page"
+"""What the names of views begin with that pages show, under heads that are words of a sentence."""
 FORMS: Final = frozenset({"duration", "time_left", "percent"})
 """How a derived column is made a text of milliseconds and maybe their bound, or of a share."""
+FORMS_OF_PAGE: Final = frozenset(
+    {
+        *("group", "name", "partition", "time", "number", "decimal", "share", "bytes", "duration"),
+        *("word", "text"),
+    }
+)
+"""How a cell of a page is made: of a group that has a story, another name, a number that is one."""
 UNITS: Final = frozenset({"ms", "minutes", "bytes", "offset", "records", "share"})
 """What numbers count; a share is of one."""
 
@@ -37,7 +46,8 @@ class ShownColumn:
         rank: 1 is always shown; of others the largest is left out first where there is no room.
         sources: The columns it is derived from, "table.column" in another table; none of a column
             that is in the table.
-        form: How it is derived; None where a report makes it of its sources.
+        form: How it is derived, None where a report makes it of its sources; on a page how each
+            cell is made.
     """
 
     name: str
@@ -50,17 +60,12 @@ class ShownColumn:
         """Refuse what could not be shown.
 
         Raises:
-            SchemaError: The head is none, the rank is below 1, or the form is not known.
+            SchemaError: There is no head, or the rank is below 1.
         """
-        if not self.head or self.head != self.head.upper() or " " in self.head:
-            raise SchemaError("a head has capitals and no blanks", field=self.name)
+        if not self.head.strip():
+            raise SchemaError("has no head", field=self.name)
         if self.rank < ALWAYS:
             raise SchemaError("a rank is 1 or larger", field=self.name)
-        if self.form is not None and not (self.form in FORMS and 1 <= len(self.sources) <= 2):
-            raise SchemaError(
-                f"a form is one of {', '.join(sorted(FORMS))}, of a number and maybe its bound",
-                field=self.name,
-            )
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,11 @@ class View:
         """Refuse a selection that is ambiguous.
 
         Raises:
-            SchemaError: A column is there twice, or it is not certain what is left out first.
+            SchemaError: A column is there twice, a head or form is none of this kind of view, or
+                it is not certain what is left out first.
         """
+        for each in self.columns:
+            (_check_cell if self.name.startswith(PAGE) else _check_text)(each)
         refuse_duplicates("shown column", [each.name for each in self.columns])
         ranks = [each.rank for each in self.columns if each.rank > ALWAYS]
         if len(set(ranks)) < len(ranks):
@@ -98,6 +106,22 @@ class View:
         return tuple(each for each in self.columns if each.sources)
 
 
+def _check_text(column: ShownColumn) -> None:
+    if column.head != column.head.upper() or " " in column.head:
+        raise SchemaError("a head has capitals and no blanks", field=column.name)
+    has_sources = 1 <= len(column.sources) <= 2
+    if column.form is not None and not (column.form in FORMS and has_sources):
+        raise SchemaError(
+            f"a form is one of {', '.join(sorted(FORMS))}, of a number and maybe its bound",
+            field=column.name,
+        )
+
+
+def _check_cell(column: ShownColumn) -> None:
+    if column.form not in FORMS_OF_PAGE:
+        raise SchemaError(f"a form is one of {', '.join(sorted(FORMS_OF_PAGE))}", field=column.name)
+
+
 @cache
 def _general_heads() -> Mapping[str, str]:
     text = files(__package__).joinpath("rules/heads.json").read_text(encoding="utf-8")
@@ -108,6 +132,11 @@ def _general_heads() -> Mapping[str, str]:
 def head_of(name: str) -> str:
     """Return the head of a column for which its table has no other one."""
     return _general_heads().get(name) or name.upper().replace("_", "-")
+
+
+def head_on_page(name: str) -> str:
+    """Return the head of a column on a page where its view has no other one."""
+    return name.replace("_", " ").capitalize()
 
 
 def check_sources(view: View, names: Sequence[str]) -> None:

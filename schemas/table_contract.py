@@ -12,6 +12,17 @@ from schemas.shown import ALWAYS, MAIN, UNITS, View, check_sources
 
 TABLE_KINDS = frozenset({"decoded", "data_log", "state", "history", "evaluation", "control"})
 TEXT_TYPES = frozenset({"string", "array<string>"})
+_FORMS_OF_NAMES = {
+    "group_id": "group",
+    **dict.fromkeys(("partition", "coordinator_partition"), "partition"),
+    **dict.fromkeys(("topic", "copy", "client_id", "member_id"), "name"),
+}
+_FORMS_OF_UNITS = {"ms": "duration", "bytes": "bytes", "share": "share"}
+_FORMS_OF_TYPES = {
+    "timestamp": "time",
+    "double": "decimal",
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "number"),
+}
 NUMBER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "double"})
 
 
@@ -38,6 +49,17 @@ class Column:
     unit: str | None = None
     head: str | None = None
     rank: int = ALWAYS
+
+    @property
+    def form_on_page(self) -> str:
+        """How its cells are made on a page where a view does not say so."""
+        if self.name in _FORMS_OF_NAMES:
+            return _FORMS_OF_NAMES[self.name]
+        if self.unit in _FORMS_OF_UNITS:
+            return _FORMS_OF_UNITS[self.unit]
+        if self.type == "string" and self.closed is not None:
+            return "word"
+        return _FORMS_OF_TYPES.get(self.type, "text")
 
     def __post_init__(self) -> None:
         """Refuse a column without a proper name, type or meaning.

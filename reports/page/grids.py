@@ -20,6 +20,8 @@ from reports.page.texts import (
     name_cut,
     names_cut,
 )
+from schemas import table
+from schemas.shown import PAGE
 
 NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
 _LONGEST_TEXT: Final = 160
@@ -43,6 +45,25 @@ class Shown:
     head: str
     kind: str = "text"
     tones: Mapping[str, str] | None = None
+
+
+def columns_of(
+    of: str, view: str = PAGE, tones: Mapping[str, Mapping[str, str]] | None = None
+) -> tuple[Shown, ...]:
+    """Return the columns of a table that a page shows, as its contract has them.
+
+    Args:
+        of: The table, by the name of its contract.
+        view: The view, whose name begins with "page".
+        tones: The tone of words, by column.
+
+    Raises:
+        KeyError: There is no such table or view.
+    """
+    return tuple(
+        Shown(each.name, each.head, each.form or "text", (tones or {}).get(each.name))
+        for each in table(of).view(view).columns
+    )
 
 
 def grid_of(

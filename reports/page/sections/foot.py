@@ -5,29 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Cell, Fact, Foot, Grid
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 
 _TONES: Final = {"critical": "critical", "warning": "warning", "info": "info"}
-_RULES: Final = (
-    Shown("rule", "Rule"),
-    Shown("subject", "Subject"),
-    Shown("severity", "Severity", "word", _TONES),
-    Shown("thresholds", "Thresholds"),
-    Shown("was_applied", "Applied"),
-    Shown("findings", "Findings", "number"),
-)
-_SUPPRESSIONS: Final = (
-    Shown("rule", "Rule", "name"),
-    Shown("group_id", "Groups", "name"),
-    Shown("topic", "Topics", "name"),
-    Shown("suppressed", "Suppressed", "number"),
-    Shown("until", "Until", "time"),
-    Shown("owner", "Owner"),
-    Shown("reason", "Reason"),
-)
+_RULES: Final = columns_of("applied_rules", tones={"severity": _TONES})
+_SUPPRESSIONS: Final = columns_of("suppressions")
 _SOURCES: Final = {
     "Findings": "evaluations/findings, by the rules below",
     "Groups": "evaluations/audited_groups, made of state/groups, lag, share_backlog and others",

@@ -17,7 +17,7 @@ from reports.answers.verdict_words import in_words
 from reports.charts.group_story import committed_offsets, ownership
 from reports.page.chart_rows import at, dicts, figure, labels, place
 from reports.page.doubts import doubt_said
-from reports.page.grids import Shown, grid_of, name_cell
+from reports.page.grids import columns_of, grid_of, name_cell
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
 from reports.page.sections.groups import MOST as MOST_GROUPS
 from reports.page.texts import LONGEST_SENTENCE, cell_text, group_anchor, harmless, name_cut
@@ -31,35 +31,9 @@ MOST_DRAWN: Final = 16
 _MOST_FINDINGS: Final = 12
 _MOST_VERDICTS: Final = 12
 _MOST_EVENTS: Final = 40
-_FACTS: Final = (
-    Shown("group_type", "Type"),
-    Shown("state", "State"),
-    Shown("members", "Members", "number"),
-    Shown("topics", "Topics", "number"),
-    Shown("partitions", "Partitions", "number"),
-    Shown("verdict", "Verdict", "word"),
-    Shown("lag", "Lag", "number"),
-    Shown("time_lag_ms", "Time lag", "duration"),
-    Shown("next_expires_at", "Next expiry"),
-    Shown("last_commit_at", "Last commit"),
-)
-_VERDICTS: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("verdict", "What happened"),
-    Shown("at", "At", "time"),
-    Shown("was", "Was", "number"),
-    Shown("became", "Became", "number"),
-    Shown("cost", "Records read again", "number"),
-    Shown("record", "Record"),
-    Shown("reason", "Why"),
-)
-_EVENTS: Final = (
-    Shown("at", "At", "time"),
-    Shown("event", "Event", "word"),
-    Shown("subject", "Of", "name"),
-    Shown("detail", "Detail"),
-)
+_FACTS: Final = columns_of("audited_groups", "page_of_story")
+_VERDICTS: Final = columns_of("offset_verdicts")
+_EVENTS: Final = columns_of("group_events")
 Row = Mapping[str, Any]
 
 _MOST_BANDS: Final = 400

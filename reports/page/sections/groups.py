@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.sparkline import sparkline
-from reports.page.grids import Shown, grid_of, of_so_many
+from reports.page.grids import columns_of, grid_of, of_so_many
 from reports.page.model import Cell, Fact, Grid
 from reports.page.texts import ABSENT, harmless
 from reports.page.workspace_tables import WorkspaceTables
@@ -25,24 +25,7 @@ TONES: Final = {
     **dict.fromkeys(("stuck_initializing", "stuck_deleting", "cannot_tell"), "warning"),
     **dict.fromkeys(("caught_up", "moving"), "good"),
 }
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("critical", "Critical", "number"),
-    Shown("warning", "Warnings", "number"),
-    Shown("verdict", "Verdict", "word", TONES),
-    Shown("lag", "Lag", "number"),
-    Shown("time_lag_ms", "Time lag", "duration"),
-    Shown("status", "Status (Burrow)", "word"),
-    Shown("group_type", "Type"),
-    Shown("state", "State"),
-    Shown("members", "Members", "number"),
-    Shown("topics", "Topics", "number"),
-    Shown("next_expires_at", "Next expiry", "time"),
-    Shown("balance_score", "Balance", "decimal"),
-    Shown("rebalances_per_hour", "Rebalances an hour", "decimal"),
-    Shown("last_commit_at", "Last commit", "time"),
-    Shown("info", "Worth knowing", "number"),
-)
+_COLUMNS: Final = columns_of("audited_groups", tones={"verdict": TONES})
 _SPARK_AT: Final = 4
 _NAMED: Final = {
     "severity": "Worst finding",

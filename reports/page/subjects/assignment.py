@@ -9,24 +9,14 @@ import pyarrow.compute as pc
 
 from reports.charts.members import spread_of_partitions
 from reports.page.chart_rows import dicts, figure, labels
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Subject
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 
 _MOST_GROUPS: Final = 16
 _MOST_ROWS: Final = 24
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("assignor", "Assignor"),
-    Shown("is_current", "In use"),
-    Shown("score", "Score", "decimal"),
-    Shown("min_partitions", "Fewest", "number"),
-    Shown("max_partitions", "Most", "number"),
-    Shown("idle_members", "Idle members", "number"),
-    Shown("moved_partitions", "Partitions moved", "number"),
-    Shown("remark", "Remark"),
-)
+_COLUMNS: Final = columns_of("assignment_alternatives")
 
 
 def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:

@@ -6,44 +6,19 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Subject
 from reports.page.workspace_tables import WorkspaceTables
 
 _MOST_ROWS: Final = 25
-_LINES: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("copy", "Copy", "name"),
-    Shown("diverges_at", "Parts at offset", "number"),
-    Shown("lost_records", "Records lost", "number"),
-    Shown("lost_from_timestamp", "From", "time"),
-    Shown("lost_to_timestamp", "To", "time"),
-    Shown("surviving_copy", "Survived on", "name"),
-    Shown("elected_at", "Elected", "time"),
-    Shown("unclean", "Unclean"),
-    Shown("groups_only_there", "Groups only there"),
-)
-_FAULTS: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("coordinator_partition", "Partition", "partition"),
-    Shown("record_offset", "Offset", "number"),
-    Shown("group_id", "Group", "group"),
-    Shown("fault", "Fault", "word"),
-    Shown("stops_loading", "Stops loading"),
-    Shown("at", "At", "time"),
-    Shown("detail", "Detail"),
-)
-_QUALITY: Final = (
-    Shown("table", "Table"),
-    Shown("expectation", "What is expected"),
-    Shown("severity", "Severity", "word", {"critical": "critical", "warning": "warning"}),
-    Shown("outcome", "Outcome", "word", {"failed": "critical", "broken": "warning"}),
-    Shown("unexpected_count", "Rows not as expected", "number"),
-    Shown("rows", "Rows", "number"),
-    Shown("example", "One of them"),
-    Shown("reason", "Why"),
-    Shown("suite", "Expected by"),
+_LINES: Final = columns_of("divergences")
+_FAULTS: Final = columns_of("load_faults")
+_QUALITY: Final = columns_of(
+    "data_quality",
+    tones={
+        "severity": {"critical": "critical", "warning": "warning"},
+        "outcome": {"failed": "critical", "broken": "warning"},
+    },
 )
 _AGREE: Final = "The copies agree, and every record fits what came before it."
 _MET: Final = "Every expectation of the tables is met (evaluations/data_quality)."

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from reports.charts.expiring_offsets import expiry_calendar, retention_matrix
 from reports.page.chart_rows import at, dicts, figure, labels
-from reports.page.grids import Shown, grid_of, of_so_many
+from reports.page.grids import columns_of, grid_of, of_so_many
 from reports.page.model import Figure, Grid, Subject
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
@@ -27,19 +27,7 @@ _NOBODY_LOSES: Final = (
     "No retention that was tried takes offsets of any group (evaluations/retention_what_if)."
 )
 _TONES: Final = {"overdue": "warning", "due": "critical", "cannot_tell": "warning"}
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("committed_offset", "Committed offset", "number"),
-    Shown("expires_at", "Expires", "time"),
-    Shown("status", "Status", "word", _TONES),
-    Shown("rule", "Rule", "word"),
-    Shown("retention_ms", "Retention", "duration"),
-    Shown("retention_source", "From", "word"),
-    Shown("read_again_if_earliest", "Read again if earliest", "number"),
-    Shown("skipped_if_latest", "Skipped if latest", "number"),
-)
+_COLUMNS: Final = columns_of("offset_expiration", tones={"status": _TONES})
 
 
 def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from reports.charts.partitions import largest_lags, log_bytes
 from reports.page.chart_rows import dicts, figure, labels, place
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Figure, Subject
 from reports.page.texts import cell_text, harmless
 from reports.page.workspace_tables import WorkspaceTables
@@ -25,21 +25,7 @@ _TONES: Final = {
     "not_due": "good",
     "nothing_to_clean": "good",
 }
-_COLUMNS: Final = (
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("copy", "Copy", "name"),
-    Shown("verdict", "Cleaner", "word", _TONES),
-    Shown("clean_bytes", "Clean", "bytes"),
-    Shown("cleanable_bytes", "Cleanable", "bytes"),
-    Shown("active_bytes", "Active segment", "bytes"),
-    Shown("left_bytes", "A pass leaves", "bytes"),
-    Shown("dirty_ratio", "Dirty ratio", "share"),
-    Shown("due_since", "Due since", "time"),
-    Shown("last_pass_at", "Last pass", "time"),
-    Shown("overdue_tombstones", "Overdue tombstones", "number"),
-    Shown("evidence", "Evidence"),
-)
+_COLUMNS: Final = columns_of("log_cleaning", tones={"verdict": _TONES})
 _PARTS: Final = {
     "clean": "clean_bytes",
     "cleanable": "cleanable_bytes",

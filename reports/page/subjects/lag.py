@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from reports.charts.partitions import largest_lags
 from reports.page.chart_rows import dicts, figure, labels, place
-from reports.page.grids import Shown, grid_of, of_so_many
+from reports.page.grids import columns_of, grid_of, of_so_many
 from reports.page.model import Figure, Grid, Subject
 from reports.page.sections.groups import TONES
 from reports.page.texts import cell_text, harmless
@@ -16,22 +16,7 @@ from reports.page.workspace_tables import WorkspaceTables
 
 _MOST_BARS: Final = 12
 _MOST_ROWS: Final = 25
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("verdict", "Verdict", "word", TONES),
-    Shown("lag", "Lag", "number"),
-    Shown("time_lag_ms", "Time lag", "duration"),
-    Shown("trend", "Trend", "word"),
-    Shown("status", "Status (Burrow)", "word"),
-    Shown("committed_offset", "Committed offset", "number"),
-    Shown("log_end_offset", "Log end offset", "number"),
-    Shown("lost_offsets", "Lost", "number"),
-    Shown("loss_at", "Loss at", "time"),
-    Shown("last_commit_at", "Last commit", "time"),
-    Shown("reason", "Why not known"),
-)
+_COLUMNS: Final = columns_of("lag", tones={"verdict": TONES})
 
 
 def lag(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:

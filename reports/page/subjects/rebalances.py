@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from reports.charts.members import members_over_time, rebalances_over_time
 from reports.page.chart_rows import at, dicts, figure, labels
 from reports.page.doubts import doubt_said
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Subject
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
@@ -19,22 +19,7 @@ _MOST_GROUPS: Final = 12
 _MOST_LINES: Final = 4
 _MOST_MARKS: Final = 1500
 _MOST_ROWS: Final = 20
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("epochs", "Epochs", "number"),
-    Shown("per_hour", "An hour", "decimal"),
-    Shown("storms", "Storms", "number"),
-    Shown("joined", "Joined", "number"),
-    Shown("left", "Left", "number"),
-    Shown("restarted", "Restarted", "number"),
-    Shown("fenced", "Fenced", "number"),
-    Shown("missing", "Without record", "number"),
-    Shown("top_client_id", "Most changes by", "name"),
-    Shown("top_client_changes", "Its changes", "number"),
-    Shown("from_timestamp", "From", "time"),
-    Shown("to_timestamp", "To", "time"),
-    Shown("incomplete_because", "Not told"),
-)
+_COLUMNS: Final = columns_of("group_churn")
 
 
 def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:

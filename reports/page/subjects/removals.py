@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from reports.charts.expiring_offsets import removals_timeline
 from reports.page.chart_rows import at, dicts, figure
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Subject
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
@@ -21,18 +21,7 @@ _TONES: Final = {
     "cannot_tell": "warning",
     "on_time": "good",
 }
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("last_offset", "Last offset", "number"),
-    Shown("removed_at", "Removed", "time"),
-    Shown("cause", "Cause", "word"),
-    Shown("confidence", "Confidence", "word"),
-    Shown("verdict", "Verdict", "word", _TONES),
-    Shown("expected_at", "Was to go", "time"),
-    Shown("reason", "Why"),
-)
+_COLUMNS: Final = columns_of("offset_removals", tones={"verdict": _TONES})
 
 
 def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:

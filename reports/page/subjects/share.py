@@ -10,7 +10,7 @@ import pyarrow as pa
 from reports.charts.share_records import delivery_counts, share_window
 from reports.page.chart_rows import dicts, figure, labels, place
 from reports.page.doubts import doubt_said
-from reports.page.grids import Shown, grid_of
+from reports.page.grids import columns_of, grid_of
 from reports.page.model import Figure, Subject
 from reports.page.sections.groups import TONES
 from reports.page.texts import harmless
@@ -20,24 +20,7 @@ from reports.quantities import count
 _MOST_PLACES: Final = 12
 _MOST_RANGES: Final = 1500
 _MOST_ROWS: Final = 20
-_COLUMNS: Final = (
-    Shown("group_id", "Group", "group"),
-    Shown("topic", "Topic", "name"),
-    Shown("partition", "Partition", "partition"),
-    Shown("status", "Status", "word", TONES),
-    Shown("lag", "Lag", "number"),
-    Shown("start_offset", "Start offset", "number"),
-    Shown("log_end_offset", "Log end offset", "number"),
-    Shown("in_flight", "In flight", "number"),
-    Shown("blocking_first_offset", "Blocked from", "number"),
-    Shown("blocking_last_offset", "to", "number"),
-    Shown("blocking_state", "by", "word"),
-    Shown("blocking_delivery_count", "Delivered", "number"),
-    Shown("near_limit_count", "On the last try", "number"),
-    Shown("archived_count", "Given up", "number"),
-    Shown("stalled_since", "Stands since", "time"),
-    Shown("reason", "Why not known"),
-)
+_COLUMNS: Final = columns_of("share_backlog", tones={"status": TONES})
 
 
 def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:

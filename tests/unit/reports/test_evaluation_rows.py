@@ -85,7 +85,8 @@ def epoch(**row: Any) -> pa.Table:
 
 
 def told(rows: pa.Table) -> dict[str, Any]:
-    (row,) = section(rows, "rebalances").rows.to_pylist()
+    found: list[dict[str, Any]] = section(rows, "rebalances").rows.to_pylist()
+    (row,) = found
     return row
 
 

@@ -29,10 +29,26 @@ SOURCES = sorted(Path(reports.__file__).parent.rglob("*.py"))
 
 
 def heads_in(source: str) -> list[str]:
-    """Return the columns to which a dictionary in a source gives heads."""
+    """Return the columns to which a source gives heads: a dictionary, or a column of a page."""
+    tree = list(ast.walk(ast.parse(source)))
+    return [*_of_dictionaries(tree), *_of_pages(tree)]
+
+
+def _of_pages(tree: list[ast.AST]) -> list[str]:
+    return [
+        node.args[0].value
+        for node in tree
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id == "Shown" and len(node.args) > 1
+        if isinstance(node.args[0], ast.Constant) and isinstance(node.args[1], ast.Constant)
+        if isinstance(node.args[0].value, str)
+    ]
+
+
+def _of_dictionaries(tree: list[ast.AST]) -> list[str]:
     return [
         key.value
-        for node in ast.walk(ast.parse(source))
+        for node in tree
         if isinstance(node, ast.Dict)
         for key, value in zip(node.keys, node.values, strict=True)
         if isinstance(key, ast.Constant) and isinstance(value, ast.Constant)
@@ -51,6 +67,9 @@ def test_no_report_has_heads_of_its_own() -> None:
 def test_a_dictionary_of_heads_would_be_seen() -> None:
     assert heads_in('X = {"group_id": "GROUP", "n": "#MEMBERS"}') == ["group_id", "n"]
     assert heads_in('X = {**Y, "per_day": "BYTES/DAY"}') == ["per_day"]
+    assert heads_in('X = (Shown("lag", "Lag", "number"), Shown("at", head_on_page("at")))') == [
+        "lag"
+    ]
     assert heads_in('X = {"ms": "milliseconds", "AVAILABLE": "ORANGE"}') == []
 
 

@@ -14,13 +14,10 @@ import schemas
 from schemas import SchemaError, Table
 from schemas.catalog import documents
 from schemas.parse import parse_table
-from schemas.shown import head_of
+from schemas.shown import MAIN, PAGE, head_of, head_on_page
 
-FOR_PROGRAMS = {
-    *("applied_rules", "audited_group_counts", "audited_groups", "data_quality"),
-    *("finding_changes", "gaps", "region_checkpoint_offsets"),
-}
-"""Tables of answers that have no heads: people see them on the page of an audit, or not at all."""
+FOR_PROGRAMS = {"audited_group_counts", "finding_changes", "gaps", "region_checkpoint_offsets"}
+"""Tables of answers that have no heads."""
 UNIT_OF_ENDING = {
     "_ms": "ms",
     "_minutes": "minutes",
@@ -50,11 +47,13 @@ def given_heads() -> Iterator[tuple[str, str, str, str]]:
         own = {each["name"]: each["head"] for each in document["columns"] if "head" in each}
         for column, head in own.items():
             yield name, column, head, head_of(column)
-        for view in [document.get("shown", []), *document.get("views", {}).values()]:
-            for each in view:
+        for view, shown in {MAIN: document.get("shown", []), **document.get("views", {})}.items():
+            for each in shown:
                 if isinstance(each, dict) and "head" in each:
                     column = each["name"]
-                    yield name, column, each["head"], own.get(column, head_of(column))
+                    on_page = view.startswith(PAGE)
+                    without = head_on_page(column) if on_page else own.get(column, head_of(column))
+                    yield name, column, each["head"], without
 
 
 def test_heads_order_and_what_is_left_out_first_are_those_of_the_contract() -> None:
@@ -96,6 +95,19 @@ def test_there_is_no_view_but_those_of_the_contract() -> None:
 def test_a_view_that_could_not_be_shown_is_refused(shown: list[Any], why: str) -> None:
     with pytest.raises(SchemaError, match=why):
         table_of(shown=shown)
+
+
+def test_a_page_has_words_for_heads_and_cells_as_types_and_units_have_them() -> None:
+    renamed = {"name": "lag_bound", "head": "How sure", "as": "word"}
+    view = table_of(views={"page": ["group_id", "lag_ms", renamed]}).view("page")
+    assert dict(view.heads) == {"group_id": "Group id", "lag_ms": "Lag ms", "lag_bound": "How sure"}
+    assert [each.form for each in view.columns] == ["group", "duration", "word"]
+    assert view.spare == ()
+
+
+def test_a_cell_of_a_page_has_a_form_that_pages_know() -> None:
+    with pytest.raises(SchemaError, match="a form is one of bytes, decimal"):
+        table_of(views={"page": [{"name": "lag_ms", "as": "percent"}]})
 
 
 @pytest.mark.parametrize("unit", ["seconds", "MS"])
@@ -147,7 +159,7 @@ def test_what_is_derived_from_another_table_is_derived_from_a_column_of_it() -> 
     assert "topic_readers.how" in sources
     for each in sources:
         table, column = each.split(".")
-        assert schemas.table(table).column(column)
+        assert schemas.table(table).column(column).name == column
 
 
 @pytest.mark.parametrize("name", TABLES)
