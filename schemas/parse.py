@@ -101,7 +101,7 @@ def parse_table(document: object, *, name: str, file: str) -> Table:
             key=_list_of(table, "key", str),
             about=table["about"],
             views=tuple(
-                View(view, tuple(_shown(each, by_name, view) for each in listed))
+                View(view, tuple(_view_column(each, by_name, view) for each in listed))
                 for view, listed in {**shown, **table.get("views", {})}.items()
             ),
         )
@@ -125,7 +125,7 @@ def _column(document: object) -> Column:
     )
 
 
-def _shown(document: object, columns: Mapping[str, Column], view: str) -> ShownColumn:
+def _view_column(document: object, columns: Mapping[str, Column], view: str) -> ShownColumn:
     """Return a column of a view: its name, or an object that says what its column does not."""
     shown = _object(
         {"name": document} if isinstance(document, str) else document,

@@ -89,15 +89,15 @@ def heads_of(of: str, view: str = MAIN) -> Mapping[str, str]:
     return table(of).view(view).heads
 
 
-def with_derived(rows: pa.Table, shown: View) -> pa.Table:
+def with_derived(rows: pa.Table, view: View) -> pa.Table:
     """Return rows with the columns that are derived by a form, where they are not there yet."""
-    for each in shown.derived:
+    for each in view.derived:
         if each.form is not None and each.name not in rows.column_names:
-            rows = rows.append_column(each.name, _made(rows, each))
+            rows = rows.append_column(each.name, _derived_texts(rows, each))
     return rows
 
 
-def _made(rows: pa.Table, column: ShownColumn) -> pa.Array:
+def _derived_texts(rows: pa.Table, column: ShownColumn) -> pa.Array:
     if column.form == "percent":
         shares = rows[column.sources[0]].to_pylist()
         return pa.array([None if each is None else f"{100 * each:.0f} %" for each in shares])

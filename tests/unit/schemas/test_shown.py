@@ -79,7 +79,7 @@ def test_there_is_no_view_but_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "why"),
+    ("columns", "why"),
     [
         (["group"], 'shows "group", which is no column'),
         ([{"name": "lag", "from": ["lag_s"]}], 'shows "lag_s", which is no column'),
@@ -92,9 +92,9 @@ def test_there_is_no_view_but_those_of_the_contract() -> None:
         ([{"name": "group_id", "heads": "GROUP"}], "unknown: heads"),
     ],
 )
-def test_a_view_that_could_not_be_shown_is_refused(shown: list[Any], why: str) -> None:
+def test_a_view_that_could_not_be_shown_is_refused(columns: list[Any], why: str) -> None:
     with pytest.raises(SchemaError, match=why):
-        table_of(shown=shown)
+        table_of(shown=columns)
 
 
 def test_a_page_has_words_for_heads_and_cells_as_types_and_units_have_them() -> None:
