@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from analytics.seeds.checkpoint_delta.chain_fold import Chains
 
     Numbers = NDArray[np.int64]
-    from numpy.typing import NDArray
 
     from analytics.seeds.checkpoint_delta.chain_records import ChainLog, Lost
 
