@@ -27,6 +27,7 @@ from reports.page.texts import (
 from reports.page.workspace_tables import WorkspaceTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from schemas.finding_rules import SEVERITIES, finding_rules
+from schemas.gap_words import Template
 
 MOST_OF_A_RULE: Final = 40
 MOST: Final = 400
@@ -70,7 +71,7 @@ def rules_found(read: WorkspaceTables, stories: frozenset[str]) -> tuple[Rule, .
                 name=name,
                 severity=rows[0]["severity"],
                 question=rule.question if rule else name.replace("_", " "),
-                headline=headline.format(count=f"{count:,}"),
+                headline=Template(headline).filled({"count": count}),
                 count=count,
                 shown=tuple(_finding(row, changes, segments, stories) for row in rows),
                 why=rule.why if rule else "",
