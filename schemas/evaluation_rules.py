@@ -2,10 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
 
 from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
+
+# Why two states differ, in words, read from `rules/diff.json`.
+
+
+@cache
+def diff_causes() -> Mapping[str, str]:
+    """Return the words of the codes that `cause` has in the tables of changes."""
+    text = files(__package__).joinpath("rules/diff.json").read_text(encoding="utf-8")
+    causes: Mapping[str, str] = json.loads(text)["causes"]
+    return causes
+
+
+# The verdicts of a timeline and their words, read from `rules/timeline.json`.
+
+SINCE: Final = "{since}"
+"""In the words of a verdict, where its time stands."""
+
+
+@dataclass(frozen=True)
+class TimelineVerdict:
+    """What may have happened to an offset.
+
+    Attributes:
+        words: What people read; `SINCE` in them is the time of the column `since`.
+        severity: critical or warning; info where nothing is wrong.
+        about: What it means.
+    """
+
+    words: str
+    severity: str
+    about: str
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether nothing is wrong, and nothing may be."""
+        return self.severity == "info"
+
+
+@cache
+def timeline_verdicts() -> Mapping[str, TimelineVerdict]:
+    """Return the verdicts of `offset_verdicts` by their codes, the worst first."""
+    return {code: TimelineVerdict(**each) for code, each in _document()["verdicts"].items()}
+
+
+def harmless_verdicts() -> frozenset[str]:
+    """Return the codes of verdicts by which nothing is wrong."""
+    return frozenset(code for code, each in timeline_verdicts().items() if each.is_harmless)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    text = files(__package__).joinpath("rules/timeline.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+# How checkpoints of consistent regions are judged, read from `rules/region.json`.
+
+
+@dataclass(frozen=True)
+class RegionRules:
+    """From when on something is called wrong.
+
+    Attributes:
+        reset_timeout_ms: How long a reset of the region may take,
+        max_poll_interval_ms: and how long its consumers may be without a poll:
+        longest_ms: of both, the half is waited for contributions, and never longer than this.
+        clock_difference_ms: How far clocks of operators and of the coordinator may differ.
+        findings: What each finding means, worst first.
+    """
+
+    reset_timeout_ms: int
+    max_poll_interval_ms: int
+    longest_ms: int
+    clock_difference_ms: int
+    findings: Mapping[str, str]
+
+    @property
+    def merge_timeout_ms(self) -> int:
+        """Return how long an operator waits for the merged checkpoint."""
+        halves = (self.reset_timeout_ms // 2, self.max_poll_interval_ms // 2)
+        return min(*halves, self.longest_ms)
+
+
+def region_rules(overrides: GivenThresholds = NONE_GIVEN) -> RegionRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    document = rules_document("region", overrides)
+    merge = document["merge"]
+    return RegionRules(
+        reset_timeout_ms=merge["reset_timeout_ms"],
+        max_poll_interval_ms=merge["max_poll_interval_ms"],
+        longest_ms=merge["longest_ms"],
+        clock_difference_ms=document["drain"]["clock_difference_ms"],
+        findings=document["findings"],
+    )
+
+
+# What may lead to a rebalance, and what a failed coordinator leaves: `rules/rebalances.json`.
+
+
+@dataclass(frozen=True)
+class CoordinatorFailure:
+    """What the next coordinator's first epoch shows of the one that failed.
+
+    Attributes:
+        cases: Of the client-side assignment proposal's four, those that leave this; none where it
+            has no such group.
+        leaves: What is left, in words.
+    """
+
+    cases: Sequence[int]
+    leaves: str
+
+
+def rebalance_causes() -> Mapping[str, str]:
+    """Return what each cause means, the most telling first."""
+    said = rules_document("rebalances")["causes"]
+    return {word: text for word, text in said.items() if word != "about"}
+
+
+def coordinator_failures() -> Mapping[str, CoordinatorFailure]:
+    """Return by word for a change of the coordinator what it may have been."""
+    said = rules_document("rebalances")["coordinator_failures"]
+    return {
+        word: CoordinatorFailure(each["cases"], each["leaves"])
+        for word, each in said.items()
+        if word != "about"
+    }
 
 
 @dataclass(frozen=True)

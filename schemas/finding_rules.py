@@ -9,8 +9,138 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from schemas.finding_records import record_sources
 from schemas.model import SchemaError
+
+# Kafka's tools by type of group, read from `rules/group_tools.json`.
+#
+# Each refuses groups of another type (``ConsumerGroupCommand``, ``ShareGroupCommand``,
+# ``StreamsGroupCommand``).
+
+_TOOLS: Final = "rules/group_tools.json"
+
+
+@dataclass(frozen=True)
+class GroupTool:
+    """A tool.
+
+    Attributes:
+        name: As Kafka's packages of other systems call it; its own has `.sh` behind it.
+        topic_option: The option that names a topic.
+    """
+
+    name: str
+    topic_option: str
+
+    @property
+    def script(self) -> str:
+        """Return its file in Kafka's `bin`."""
+        return f"{self.name}.sh"
+
+
+def tool_of(group_type: str) -> GroupTool:
+    """Return the tool for groups of a type.
+
+    Raises:
+        SchemaError: There is no such type.
+    """
+    tools = group_tools()
+    if group_type not in tools:
+        raise SchemaError(f"no tool is declared for groups of type {group_type!r}")
+    return tools[group_type]
+
+
+@cache
+def group_tools() -> Mapping[str, GroupTool]:
+    """Return the tools by type of group.
+
+    Raises:
+        SchemaError: The file is not what it has to be.
+    """
+    try:
+        return {
+            group_type: GroupTool(each["tool"], each["topic_option"])
+            for group_type, each in _tools_document()["tools"].items()
+        }
+    except KeyError as error:
+        raise SchemaError(f"{_TOOLS}: {error} is missing") from error
+
+
+def command_for_type() -> str:
+    """Return the command that tells of which type a group is."""
+    return str(_tools_document()["type_not_known"])
+
+
+@cache
+def _tools_document() -> Mapping[str, Any]:
+    text = files(__package__).joinpath(_TOOLS).read_text(encoding="utf-8")
+    document: Mapping[str, Any] = json.loads(text)
+    return document
+
+
+# Where the records lie that findings rest on: joins with tables that have their positions.
+
+LOCATION: Final = ("copy", "segment", "batch_position")
+"""Columns of a table that says where in which file a record lies."""
+FIRST, LAST = "first", "last"
+
+_FILE = "rules/finding_records.json"
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """How one kind of record is found.
+
+    Attributes:
+        name: What rules call it.
+        about: Which record it is, in a sentence.
+        table: The table that has its position.
+        on: By column of that table, the column of a rule's rows that is the same.
+        log: The topic that the record is in.
+        partition: The column with the partition of that topic.
+        offset: The column with its offset.
+        take: Of several records the `first` or the `last` counts.
+        at: The column with the time it was written, where the table has one.
+        located_by: A table that tells copy, segment and batch of a record by partition, offset and
+            group; None where `table` does.
+    """
+
+    name: str
+    about: str
+    table: str
+    on: Mapping[str, str]
+    log: str
+    partition: str = "coordinator_partition"
+    offset: str = "record_offset"
+    take: str = LAST
+    at: str | None = None
+    located_by: str | None = None
+
+
+@cache
+def record_sources() -> Mapping[str, RecordSource]:
+    """Return all of them, by name.
+
+    Raises:
+        SchemaError: The file is not what it has to be.
+    """
+    text = files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+    return {name: record_source(name, each) for name, each in json.loads(text).items()}
+
+
+def record_source(name: str, document: Mapping[str, Any]) -> RecordSource:
+    """Return one of a file.
+
+    Raises:
+        SchemaError: Something is missing, unknown or not allowed there.
+    """
+    try:
+        source = RecordSource(name=name, **document)
+    except TypeError as error:
+        raise SchemaError(f"record {name}: {error}") from error
+    if source.take not in {FIRST, LAST}:
+        raise SchemaError(f"record {name}: take is {source.take!r}, not {FIRST} or {LAST}")
+    return source
+
 
 CRITICAL, WARNING, INFO = "critical", "warning", "info"
 SEVERITIES: Final = (CRITICAL, WARNING, INFO)
@@ -98,7 +228,7 @@ class FindingRule:
         no_since: Why there is none.
         record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
             that has all of it), and `copy`, `segment`, `batch_position`.
-        record_of: Names of `schemas.finding_records` by which it is found where the table does not
+        record_of: Names of `schemas.finding_rules` by which it is found where the table does not
             have it, the first that finds one.
         no_record: Why no record shows it.
         is_on: Whether it is looked for.

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import SchemaError
-from schemas.gap_words import Template
-from schemas.gaps import gap_kinds, parse_gaps
+from schemas.gaps import Template, gap_kinds, parse_gaps
 
 Document = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas import SchemaError
-from schemas.parse import parse_embedded, parse_record_type, parse_table
+from schemas.catalog import parse_embedded, parse_record_type, parse_table
 
 Document = dict[str, Any]
 

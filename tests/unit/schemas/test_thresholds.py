@@ -12,10 +12,9 @@ import pytest
 from jobs.cli.settings_files import read_given_settings
 from reports.audit.starting_config import starting_config
 from schemas.errors import SchemaError
-from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules
+from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules, region_rules
 from schemas.expiration_rules import audit_rules
 from schemas.finding_rules import finding_rules
-from schemas.region_rules import region_rules
 from schemas.share_rules import share_rules
 from schemas.thresholds import QUESTIONS, checked, rules_document, thresholds
 from schemas.usage_rules import usage_rules

@@ -13,8 +13,14 @@ import pytest
 from analytics.questions.findings.evidence import KnownRecords, columns_read
 from analytics.questions.findings.found import findings
 from schemas import table, tables
-from schemas.finding_records import LOCATION, record_source, record_sources
-from schemas.finding_rules import FindingRule, finding_rules, rule_of
+from schemas.finding_rules import (
+    LOCATION,
+    FindingRule,
+    finding_rules,
+    record_source,
+    record_sources,
+    rule_of,
+)
 from schemas.model import SchemaError
 from tests.support.written_workspace import schema_of
 
