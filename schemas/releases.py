@@ -1,19 +1,116 @@
-"""Kafka releases, and what in a dump shows that at least a certain one wrote it."""
+"""Kafka releases: what shows that one wrote a dump, and how they replay and load it differently.
+
+Rules of replaying are in `rules/replay_rules.json`, in which lines of releases differ; those of
+loading in `rules/loading_rules.json`, in which patch releases do as well.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
+
+from msgspec import field
 
 from schemas.errors import SchemaError
+from schemas.reading import Explained, Shape, load
 
-# What keeps a coordinator from loading a partition, read from `rules/load_faults.json`.
+OLDEST = "0.9"
+"""The oldest release whose rules are known."""
 
-_FAULTS = "rules/load_faults.json"
+
+def release_key(release: str) -> tuple[int, ...]:
+    """Return what orders releases: "3.9" before "4.0", "0.10.1" after "0.9"."""
+    return tuple(int(part) for part in release.split("."))
+
+
+def is_line(release: str) -> bool:
+    """Whether a release is named without its patch ("4.1", "0.10.2"): it may be any of its line."""
+    parts = release_key(release)
+    return len(parts) <= _parts_of_a_line(parts)
+
+
+def line_of(release: str) -> tuple[int, ...]:
+    """Return the line of a release: (4, 1) of "4.1.2", (0, 10, 2) of "0.10.2.1"."""
+    parts = release_key(release)
+    return parts[: _parts_of_a_line(parts)]
+
+
+def patch_before(release: str) -> str:
+    """Return the patch release before one that is not the first of its line: 4.1.1 of "4.1.2"."""
+    *line, patch = release_key(release)
+    return ".".join(str(part) for part in (*line, patch - 1))
+
+
+def _parts_of_a_line(parts: tuple[int, ...]) -> int:
+    return 3 if parts[:1] == (0,) else 2
+
+
+class RecordEvidence(Shape, frozen=True):
+    """Records of a table, in a version or layout where given, which no older release writes."""
+
+    topic: str
+    table: str
+    at_least: str
+    version: int | None = None
+    layout: str | None = None
+
+    def fits(self, topic: str, table: str, version: int, layout: str | None) -> bool:
+        """Whether such records are this evidence; a tombstone (version -1) never is."""
+        return (
+            version >= 0
+            and (topic, table) == (self.topic, self.table)
+            and self.version in (None, version)
+            and self.layout in (None, layout)
+        )
+
+
+class FieldEvidence(Shape, frozen=True):
+    """A tagged field of a value that no older release sets; one that is not set is not stored."""
+
+    topic: str
+    table: str
+    column: str
+    unset: int
+    at_least: str
+
+
+class MetadataVersion(Shape, frozen=True):
+    """The first level of the feature metadata.version that a release introduced.
+
+    The release before it knows the level already, and writes it where unstable feature versions
+    are enabled: a level shows that older release only.
+    """
+
+    first_level: int
+    of: str
+    at_least: str
+
+
+class _Evidence(Explained, frozen=True):
+    records: tuple[RecordEvidence, ...]
+    fields: tuple[FieldEvidence, ...]
+    metadata_versions: tuple[MetadataVersion, ...]
+
+
+@cache
+def _evidence() -> _Evidence:
+    return load(_Evidence, "rules/kafka_versions.json")
+
+
+def record_evidence() -> tuple[RecordEvidence, ...]:
+    """Return what records tell."""
+    return _evidence().records
+
+
+def field_evidence() -> tuple[FieldEvidence, ...]:
+    """Return what fields of values tell, where they are set."""
+    return _evidence().fields
+
+
+def metadata_versions() -> tuple[MetadataVersion, ...]:
+    """Return what the feature metadata.version tells, lowest level first."""
+    return _evidence().metadata_versions
 
 
 @dataclass(frozen=True)
@@ -34,28 +131,32 @@ class LoadFaults:
     of_earlier: frozenset[str]
 
 
+class _Fault(Explained, frozen=True):
+    stops_loading: bool
+    of_itself: bool = False
+
+
+class _Undecoded(Explained, frozen=True):
+    stops_loading: frozenset[str]
+
+
+class _Faults(Explained, frozen=True):
+    faults: Mapping[str, _Fault]
+    undecoded: _Undecoded
+
+
 @cache
 def load_faults() -> LoadFaults:
-    """Return the faults as they are shipped."""
-    document: dict[str, Any] = json.loads(
-        files(__package__).joinpath(_FAULTS).read_text(encoding="utf-8")
-    )
-    stops = {name: each["stops_loading"] for name, each in document["faults"].items()}
-    stopping = frozenset(name for name, each in stops.items() if each)
+    """Return the faults as they are shipped, of `rules/load_faults.json`."""
+    shipped = load(_Faults, "rules/load_faults.json")
+    stopping = frozenset(name for name, each in shipped.faults.items() if each.stops_loading)
     return LoadFaults(
         stopping=stopping,
-        tolerated=frozenset(stops) - stopping,
-        undecoded=frozenset(document["undecoded"]["stops_loading"]),
-        of_earlier=frozenset(
-            name for name, each in document["faults"].items() if not each.get("of_itself", False)
-        ),
+        tolerated=frozenset(shipped.faults) - stopping,
+        undecoded=shipped.undecoded.stops_loading,
+        of_earlier=frozenset(name for name, each in shipped.faults.items() if not each.of_itself),
     )
 
-
-# Where releases replay or load the same records differently.
-#
-# Read from `rules/replay_rules.json`, in which lines of releases differ, and from
-# `rules/loading_rules.json`, in which patch releases do as well.
 
 _REPLAY = "rules/replay_rules.json"
 _LOADING = "rules/loading_rules.json"
@@ -148,14 +249,29 @@ def _value(
     return known[-1]
 
 
+class _From(Shape, frozen=True):
+    since: str = field(name="from")
+    value: RuleValue
+
+
+class _Difference(Explained, frozen=True):
+    values: tuple[_From, ...]
+
+    def __post_init__(self) -> None:
+        since = [release_key(each.since) for each in self.values]
+        if not since or since != sorted(set(since)):
+            raise ValueError("names its releases in ascending order")
+
+
+class _Differences(Explained, frozen=True):
+    rules: Mapping[str, _Difference]
+
+
 @cache
 def _differences(file: str) -> Mapping[str, RuleDifference]:
-    document: dict[str, Any] = json.loads(
-        files(__package__).joinpath(file).read_text(encoding="utf-8")
-    )
     rules = {
-        name: RuleDifference(rule["about"], _ascending(file, name, rule["values"]))
-        for name, rule in document["rules"].items()
+        name: RuleDifference(rule.about, tuple((each.since, each.value) for each in rule.values))
+        for name, rule in load(_Differences, file).rules.items()
     }
     if file == _REPLAY:
         for name, rule in rules.items():
@@ -163,113 +279,3 @@ def _differences(file: str) -> Mapping[str, RuleDifference]:
                 # What is replayed has one answer for a release that is named without its patch.
                 raise SchemaError("changes with a patch release", file=file, field=name)
     return rules
-
-
-def _ascending(
-    file: str, name: str, values: list[dict[str, Any]]
-) -> tuple[tuple[str, RuleValue], ...]:
-    since = [release_key(each["from"]) for each in values]
-    if not values or since != sorted(set(since)):
-        raise SchemaError("names its releases in ascending order", file=file, field=name)
-    return tuple((each["from"], each["value"]) for each in values)
-
-
-_FILE = "rules/kafka_versions.json"
-OLDEST = "0.9"
-"""The oldest release whose rules are known."""
-
-
-def release_key(release: str) -> tuple[int, ...]:
-    """Return what orders releases: "3.9" before "4.0", "0.10.1" after "0.9"."""
-    return tuple(int(part) for part in release.split("."))
-
-
-def is_line(release: str) -> bool:
-    """Whether a release is named without its patch ("4.1", "0.10.2"): it may be any of its line."""
-    parts = release_key(release)
-    return len(parts) <= _parts_of_a_line(parts)
-
-
-def line_of(release: str) -> tuple[int, ...]:
-    """Return the line of a release: (4, 1) of "4.1.2", (0, 10, 2) of "0.10.2.1"."""
-    parts = release_key(release)
-    return parts[: _parts_of_a_line(parts)]
-
-
-def patch_before(release: str) -> str:
-    """Return the patch release before one that is not the first of its line: 4.1.1 of "4.1.2"."""
-    *line, patch = release_key(release)
-    return ".".join(str(part) for part in (*line, patch - 1))
-
-
-def _parts_of_a_line(parts: tuple[int, ...]) -> int:
-    return 3 if parts[:1] == (0,) else 2
-
-
-@dataclass(frozen=True)
-class RecordEvidence:
-    """Records of a table, in a version or layout where given, which no older release writes."""
-
-    topic: str
-    table: str
-    at_least: str
-    version: int | None = None
-    layout: str | None = None
-
-    def fits(self, topic: str, table: str, version: int, layout: str | None) -> bool:
-        """Whether such records are this evidence; a tombstone (version -1) never is."""
-        return (
-            version >= 0
-            and (topic, table) == (self.topic, self.table)
-            and self.version in (None, version)
-            and self.layout in (None, layout)
-        )
-
-
-@dataclass(frozen=True)
-class FieldEvidence:
-    """A tagged field of a value that no older release sets; one that is not set is not stored."""
-
-    topic: str
-    table: str
-    column: str
-    unset: int
-    at_least: str
-
-
-@dataclass(frozen=True)
-class MetadataVersion:
-    """The first level of the feature metadata.version that a release introduced.
-
-    The release before it knows the level already, and writes it where unstable feature versions
-    are enabled: a level shows that older release only.
-    """
-
-    first_level: int
-    of: str
-    at_least: str
-
-
-@cache
-def record_evidence() -> tuple[RecordEvidence, ...]:
-    """Return what records tell."""
-    return tuple(RecordEvidence(**each) for each in _document()["records"])
-
-
-@cache
-def field_evidence() -> tuple[FieldEvidence, ...]:
-    """Return what fields of values tell, where they are set."""
-    return tuple(FieldEvidence(**each) for each in _document()["fields"])
-
-
-@cache
-def metadata_versions() -> tuple[MetadataVersion, ...]:
-    """Return what the feature metadata.version tells, lowest level first."""
-    return tuple(MetadataVersion(**each) for each in _document()["metadata_versions"])
-
-
-def _document() -> dict[str, list[dict[str, Any]]]:
-    document: dict[str, list[dict[str, Any]]] = json.loads(
-        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
-    )
-    return document

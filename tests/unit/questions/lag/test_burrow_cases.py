@@ -31,7 +31,10 @@ def statuses_of(
     case: dict[str, Any], commits: list[tuple[int, int | None, int, int]]
 ) -> list[dict[str, Any]]:
     rules = BurrowRules(
-        case.get("intervals", 10), case.get("min_distance", 0), case.get("allowed_lag", 0)
+        case.get("intervals", 10),
+        case.get("min_distance", 0),
+        case.get("allowed_lag", 0),
+        expire_group=604_800,
     )
     samples = pa.Table.from_pylist(
         [
