@@ -1,20 +1,18 @@
-"""Names of Kafka's settings, read from `settings/`: which are known, and which tell nothing."""
+"""Kafka's settings: which names are known (`settings/`), and whose values may be kept."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
-from typing import Any
+from typing import Final
 
-# Which settings' values may be kept, read from `rules/config_values.json`.
+from schemas.reading import Explained, load
 
-_VALUES = "rules/config_values.json"
-_DOT = re.escape(".")
+BROKER, GROUP = "broker", "group"
+_DOT: Final = re.escape(".")
 WITHHELD = "(withheld)"
 """What stands for the value of a sensitive setting: null would mean that it was removed."""
 RESOURCE_TYPES = ("topic", "broker", "group")
@@ -32,7 +30,9 @@ def harmless_settings(resource_type: str) -> str:
     Raises:
         KeyError: There is no such type of resource.
     """
-    patterns = [re.escape(each).replace(r"\*", ".*") for each in _document()[resource_type]]
+    values = _values()
+    kept = {"topic": values.topic, "broker": values.broker, "group": values.group}
+    patterns = [re.escape(each).replace(r"\*", ".*") for each in kept[resource_type]]
     return "^(" + "|".join(patterns) + ")$"
 
 
@@ -43,21 +43,22 @@ def sensitive_settings() -> str:
     Names are divided by dots, dashes and underscores: `auth.token` ends with `token`, and
     `brokentoken` does not.
     """
-    document = _document()
-    names = "|".join(map(re.escape, (*document["sensitive"], *document["sensitive_endings"])))
+    values = _values()
+    names = "|".join(map(re.escape, (*values.sensitive, *values.sensitive_endings)))
     return f"(?i)(^|[._-])({names.replace(_DOT, '[._-]')})$"
 
 
-def _document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        files(__package__).joinpath(_VALUES).read_text(encoding="utf-8")
-    )
-    return found
+class _Values(Explained, frozen=True):
+    sensitive: tuple[str, ...]
+    sensitive_endings: tuple[str, ...]
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    group: tuple[str, ...]
 
 
-BROKER, GROUP = "broker", "group"
-_NAMES = "settings/broker_settings.json"
-_PUBLIC = "settings/public_settings.json"
+@cache
+def _values() -> _Values:
+    return load(_Values, "rules/config_values.json")
 
 
 def is_setting(name: str, of: str = BROKER) -> bool:
@@ -82,24 +83,30 @@ def nearest_setting(name: str, of: str = BROKER, also: Iterable[str] = ()) -> st
     return next(iter(get_close_matches(name, [*whole, *also], n=1, cutoff=0.6)), None)
 
 
+class _Public(Explained, frozen=True):
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    group: tuple[str, ...]
+    client_metrics: tuple[str, ...]
+
+
 @cache
 def public_settings() -> frozenset[str]:
     """Return the settings that Kafka itself has, by their whole names.
 
     What a pattern alone knows may be of a plugin, or have the name of a listener in it.
     """
-    whole = (each for each in _names()[BROKER] + _names()[GROUP] if "*" not in each)
-    own = (name for of, names in _lists(_PUBLIC).items() if of != "about" for name in names)
-    return frozenset((*whole, *own))
+    known = (each for each in (*_names()[BROKER], *_names()[GROUP]) if "*" not in each)
+    own = load(_Public, "settings/public_settings.json")
+    return frozenset((*known, *own.topic, *own.broker, *own.group, *own.client_metrics))
+
+
+class _Names(Explained, frozen=True):
+    broker: tuple[str, ...]
+    group: tuple[str, ...]
 
 
 @cache
-def _names() -> dict[str, list[str]]:
-    return _lists(_NAMES)
-
-
-def _lists(file: str) -> dict[str, list[str]]:
-    document: dict[str, list[str]] = json.loads(
-        files(__package__).joinpath(file).read_text(encoding="utf-8")
-    )
-    return document
+def _names() -> Mapping[str, tuple[str, ...]]:
+    names = load(_Names, "settings/broker_settings.json")
+    return {BROKER: names.broker, GROUP: names.group}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from jobs.cli.settings_files import read_given_settings
@@ -40,9 +40,10 @@ def numbers(said: object) -> list[float]:
 
 def rules_of(question: str, given: dict[str, float]) -> dict[str, Any]:
     made = RULES[question](given)
-    # A proxy of a mapping cannot be copied.
-    return {name: getattr(made, name) for name in made.__dataclass_fields__} | {
-        name: asdict(value) for name, value in vars(made).items() if hasattr(value, "__dict__")
+    values = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    return {
+        name: msgspec.structs.asdict(each) if isinstance(each, msgspec.Struct) else each
+        for name, each in values.items()
     }
 
 

@@ -87,4 +87,5 @@ def test_there_are_cases_of_every_rule() -> None:
 
 
 def test_burrows_own_defaults_are_shipped() -> None:
-    assert lag_rules().burrow == BurrowRules(10, 0, 0, 604_800)
+    shipped = lag_rules().burrow
+    assert shipped == BurrowRules(10, 0, 0, 604_800, shipped.about)
