@@ -1,18 +1,14 @@
-"""All schema files, loaded once each and held against each other.
-
-Read through importlib.resources, so that the package works from inside a zip.
-"""
+"""All schema files of records and tables, loaded once each and held against each other."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
+
+from msgspec import UNSET, UnsetType, field
 
 from schemas.errors import SchemaError
 from schemas.fields import ALL_VERSIONS, NO_VERSIONS
@@ -28,7 +24,8 @@ from schemas.model import (
     VersionRange,
 )
 from schemas.names import INTERNAL_TOPICS
-from schemas.table_contract import closed_list
+from schemas.reading import Explained, Shape, document, documents, is_there, load, read_as
+from schemas.table_contract import Sections, closed_list
 
 # Record types that no release of Kafka has.
 #
@@ -52,48 +49,99 @@ def dialect_types(dialect: str) -> Mapping[str, RecordType]:
     """
     return MappingProxyType(
         {
-            stem: parse_record_type(document, topic=dialect, table=stem, file=file)
-            for stem, file, document in documents(f"dialects/{dialect}")
+            stem: parse_record_type(content, topic=dialect, table=stem, file=file)
+            for stem, file, content in documents(f"dialects/{dialect}")
         }
     )
 
 
 def broken_chain_words() -> Mapping[str, str]:
     """Return why a record of a chain is not applied: each word and what it means."""
-    return _words()["broken"]
+    return _words().broken
 
 
 def odd_chain_words() -> Mapping[str, str]:
     """Return what is odd about a record that is applied: each word and what it means."""
-    return _words()["odd"]
+    return _words().odd
 
 
 def reading_words() -> Mapping[str, str]:
     """Return why a record is not applied by the late text: each word and what it means."""
-    return _words()["readings"]
+    return _words().readings
+
+
+class _Words(Explained, frozen=True):
+    broken: Mapping[str, str]
+    odd: Mapping[str, str]
+    readings: Mapping[str, str]
 
 
 @cache
-def _words() -> Mapping[str, Mapping[str, str]]:
-    text = files(__package__).joinpath("dialects/words.json").read_text(encoding="utf-8")
-    words: Mapping[str, Mapping[str, str]] = json.loads(text)
-    return words
+def _words() -> _Words:
+    return load(_Words, "dialects/words.json")
 
 
-# JSON documents to the model, refusing whatever a schema file should not say.
-#
-# Unknown keys are refused, not skipped: a misspelt "nullabel" would otherwise change what is
-# decoded without a word.
+class _EmbeddedUse(Shape, frozen=True):
+    name: str = field(name="as")
+    when: Mapping[str, str] = {}
 
-Document = Mapping[str, Any]
-_T = TypeVar("_T")
+    def __post_init__(self) -> None:
+        if len(self.when) > 1:
+            raise ValueError('"when" names one field and the string it must hold')
 
 
-def parse_record_type(document: object, *, topic: str, table: str, file: str) -> RecordType:
+class _Field(Explained, frozen=True, kw_only=True, rename="camel"):
+    name: str
+    type: str
+    fields: tuple[_Field, ...] = ()
+    versions: str | None = None
+    nullable: str | None = None
+    default: int | str | bool | UnsetType | None = UNSET
+    tag: int | None = None
+    layouts: tuple[str, ...] = ()
+    type_in: Mapping[str, str] = {}
+    embedded: _EmbeddedUse | None = None
+    withheld_by: str | None = None
+
+
+class _RecordType(Explained, frozen=True, kw_only=True):
+    name: str
+    ids: tuple[int, ...]
+    versions: str
+    flexible: str
+    framing: str = "coordinator"
+    read: str = "decode"
+    layouts: tuple[str, ...] = ()
+    key: tuple[_Field, ...] = ()
+    value: tuple[_Field, ...] = ()
+
+
+class _Embedded(Explained, frozen=True, kw_only=True, rename="camel"):
+    versions: str
+    framing: str
+    fields: tuple[_Field, ...]
+    lenient_tail: bool = False
+    may_end_early: bool = False
+
+
+class _Column(Explained, frozen=True, kw_only=True):
+    name: str
+    type: str
+    nullable: bool = True
+    values: tuple[str, ...] | Sections | UnsetType = UNSET
+
+
+class _Table(Explained, frozen=True, kw_only=True):
+    kind: str
+    columns: tuple[_Column, ...]
+    key: tuple[str, ...] = ()
+
+
+def parse_record_type(content: object, *, topic: str, table: str, file: str) -> RecordType:
     """Read the record type of one file.
 
     Args:
-        document: The parsed JSON.
+        content: The parsed JSON.
         topic: The internal topic, after which the file's folder is named.
         table: The decoded table, after which the file is named.
         file: The file's name, for errors.
@@ -101,188 +149,113 @@ def parse_record_type(document: object, *, topic: str, table: str, file: str) ->
     Raises:
         SchemaError: The document makes no sense; it names the file and the field.
     """
+    record = read_as(_RecordType, content, file)
     with _naming_file(file):
-        record = _object(
-            document,
-            required={"name": str, "ids": list, "about": str, "versions": str, "flexible": str},
-            optional={"framing": str, "read": str, "layouts": list, "key": list, "value": list},
-        )
         return RecordType(
-            ids=_list_of(record, "ids", int),
-            name=record["name"],
+            ids=record.ids,
+            name=record.name,
             table=table,
             topic=topic,
-            framing=record.get("framing", "coordinator"),
-            read=record.get("read", "decode"),
-            key=_struct(record, "key"),
-            value=_struct(record, "value"),
-            versions=_versions(record, "versions", NO_VERSIONS),
-            flexible=_versions(record, "flexible", NO_VERSIONS),
-            layouts=_list_of(record, "layouts", str),
-            about=record["about"],
+            framing=record.framing,
+            read=record.read,
+            key=_struct("key", record.key),
+            value=_struct("value", record.value),
+            versions=VersionRange.parse(record.versions),
+            flexible=VersionRange.parse(record.flexible),
+            layouts=record.layouts,
+            about=record.about,
         )
 
 
-def parse_embedded(document: object, *, name: str, file: str) -> Embedded:
+def parse_embedded(content: object, *, name: str, file: str) -> Embedded:
     """Read the embedded message of one file; arguments and errors as in `parse_record_type`."""
+    message = read_as(_Embedded, content, file)
     with _naming_file(file):
-        message = _object(
-            document,
-            required={"about": str, "versions": str, "framing": str, "fields": list},
-            optional={"lenientTail": bool, "mayEndEarly": bool},
-        )
         return Embedded(
             name=name,
-            struct=_struct(message, "fields"),
-            versions=_versions(message, "versions", NO_VERSIONS),
-            framing=message["framing"],
-            lenient_tail=message.get("lenientTail", False),
-            about=message["about"],
-            may_end_early=message.get("mayEndEarly", False),
+            struct=_struct("fields", message.fields),
+            versions=VersionRange.parse(message.versions),
+            framing=message.framing,
+            lenient_tail=message.lenient_tail,
+            about=message.about,
+            may_end_early=message.may_end_early,
         )
 
 
-def parse_table(document: object, *, name: str, file: str) -> Table:
+def parse_table(content: object, *, name: str, file: str) -> Table:
     """Read the table contract of one file; arguments and errors as in `parse_record_type`."""
+    table = read_as(_Table, content, file)
     with _naming_file(file):
-        table = _object(
-            document,
-            required={"kind": str, "about": str, "columns": list},
-            optional={"key": list},
-        )
         return Table(
             name=name,
-            kind=table["kind"],
-            columns=tuple(_column(each) for each in table["columns"]),
-            key=_list_of(table, "key", str),
-            about=table["about"],
+            kind=table.kind,
+            columns=tuple(_column(each) for each in table.columns),
+            key=table.key,
+            about=table.about,
         )
 
 
-def _column(document: object) -> Column:
-    column = _object(
-        document,
-        required={"name": str, "type": str, "about": str},
-        optional={"nullable": bool, "values": object},
-    )
+def _column(column: _Column) -> Column:
     return Column(
-        name=column["name"],
-        type=column["type"],
-        nullable=column.get("nullable", True),
-        about=column["about"],
-        closed=closed_list(column["values"]) if "values" in column else None,
+        name=column.name,
+        type=column.type,
+        nullable=column.nullable,
+        about=column.about,
+        closed=None if column.values is UNSET else closed_list(column.values),
     )
 
 
-def _struct(parent: Document, key: str) -> Struct:
-    with _naming_field(key):
-        return Struct(tuple(_field(each) for each in parent.get(key, ())))
+def _struct(name: str, fields: tuple[_Field, ...]) -> Struct:
+    with _naming_field(name):
+        return Struct(tuple(_field(each) for each in fields))
 
 
-def _field(document: object) -> Field:
-    item = _object(
-        document,
-        required={"name": str, "type": str, "about": str},
-        optional={
-            "fields": list,
-            "versions": str,
-            "nullable": str,
-            "default": object,
-            "tag": int,
-            "layouts": list,
-            "typeIn": dict,
-            "embedded": dict,
-            "withheldBy": str,
-        },
-    )
-    with _naming_field(item["name"]):
-        children = tuple(_field(each) for each in item.get("fields", ()))
-        nullable = _versions(item, "nullable", NO_VERSIONS)
-        type_in = item.get("typeIn", {})
-        if not all(isinstance(each, str) for each in type_in.values()):
-            raise SchemaError('"typeIn" maps a layout to a type')
+def _field(item: _Field) -> Field:
+    with _naming_field(item.name):
+        nullable = _versions(item.nullable, NO_VERSIONS)
         arguments: dict[str, Any] = {
-            "fields": children,
-            "versions": _versions(item, "versions", ALL_VERSIONS),
+            "fields": tuple(_field(each) for each in item.fields),
+            "versions": _versions(item.versions, ALL_VERSIONS),
             "nullable": nullable,
             "default": _default(item, nullable),
-            "tag": item.get("tag"),
-            "layouts": _list_of(item, "layouts", str),
-            "type_in": dict(type_in),
-            "embedded": _embedded_use(item),
-            "withheld_by": item.get("withheldBy"),
+            "tag": item.tag,
+            "layouts": item.layouts,
+            "type_in": item.type_in,
+            "embedded": None if item.embedded is None else _embedded_use(item.embedded),
+            "withheld_by": item.withheld_by,
         }
-    is_array = item["type"].startswith("[]")
+    is_array = item.type.startswith("[]")
     return Field(
-        name=item["name"],
-        type=item["type"].removeprefix("[]"),
+        name=item.name,
+        type=item.type.removeprefix("[]"),
         is_array=is_array,
-        about=item["about"],
+        about=item.about,
         **arguments,
     )
 
 
-def _default(item: Document, nullable: VersionRange) -> Default:
-    if "default" in item:
-        value: Default = item["default"]
-        if value is None and not nullable:
+def _default(item: _Field, nullable: VersionRange) -> Default:
+    if item.default is not UNSET:
+        if item.default is None and not nullable:
             raise SchemaError("defaults to null but is never null")
-        return value
+        return item.default
     # What Kafka takes for a nullable field without a default is empty, not null. A string can say
     # so; the others cannot, so a tagged one, whose default is ever used, has to be explicit.
-    if nullable and item["type"] == "string":
+    if nullable and item.type == "string":
         return ""
-    if nullable and "tag" in item:
+    if nullable and item.tag is not None:
         raise SchemaError("a tagged field that may be null says what its default is")
     return None
 
 
-def _embedded_use(item: Document) -> EmbeddedUse | None:
-    if "embedded" not in item:
-        return None
-    use = _object(item["embedded"], required={"as": str}, optional={"when": dict})
-    when = list(use.get("when", {}).items())
-    if not when:
-        return EmbeddedUse(use["as"])
-    if len(when) > 1 or not isinstance(when[0][1], str):
-        raise SchemaError('"when" names one field and the string it must hold')
-    return EmbeddedUse(use["as"], when_field=when[0][0], when_value=when[0][1])
+def _embedded_use(use: _EmbeddedUse) -> EmbeddedUse:
+    for name, value in use.when.items():
+        return EmbeddedUse(use.name, when_field=name, when_value=value)
+    return EmbeddedUse(use.name)
 
 
-def _object(
-    document: object, *, required: Mapping[str, type], optional: Mapping[str, type]
-) -> Document:
-    """Return the document if it is an object of just these keys, each of its type."""
-    if not isinstance(document, dict):
-        raise SchemaError(f"expected an object, found {type(document).__name__}")
-    missing = sorted(required.keys() - document.keys())
-    unknown = sorted(document.keys() - required.keys() - optional.keys())
-    with _naming_field(str(document.get("name", ""))):
-        if missing:
-            raise SchemaError(f"missing: {', '.join(missing)}")
-        if unknown:
-            raise SchemaError(f"unknown: {', '.join(unknown)}")
-        for key, kind in {**required, **optional}.items():
-            if key in document:
-                _check_kind(key, document[key], kind)
-    return document
-
-
-def _check_kind(key: str, value: object, kind: type) -> None:
-    # In Python a bool is an int; in a schema file it is not.
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise SchemaError(f'"{key}" is {value!r}, not of type {kind.__name__}')
-
-
-def _list_of(document: Document, key: str, kind: type[_T]) -> tuple[_T, ...]:
-    values = document.get(key, [])
-    for value in values:
-        _check_kind(key, value, kind)
-    return tuple(values)
-
-
-def _versions(document: Document, key: str, otherwise: VersionRange) -> VersionRange:
-    return VersionRange.parse(document[key]) if key in document else otherwise
+def _versions(text: str | None, otherwise: VersionRange) -> VersionRange:
+    return otherwise if text is None else VersionRange.parse(text)
 
 
 @contextmanager
@@ -315,8 +288,8 @@ def record_types(topic: str) -> Mapping[int, RecordType]:
     if topic not in INTERNAL_TOPICS:
         return MappingProxyType({})
     by_id: dict[int, RecordType] = {}
-    for stem, file, document in documents(f"records/{topic}"):
-        record_type = parse_record_type(document, topic=topic, table=stem, file=file)
+    for stem, file, content in documents(f"records/{topic}"):
+        record_type = parse_record_type(content, topic=topic, table=stem, file=file)
         _check_embedded(record_type, file)
         for number in record_type.ids:
             if number in by_id:
@@ -349,10 +322,9 @@ def embedded(name: str) -> Embedded:
         SchemaError: Its file is wrong.
     """
     file = f"embedded/{name}.json"
-    resource = files(__package__) / file
-    if not resource.is_file():
+    if not is_there(file):
         raise KeyError(name)
-    return parse_embedded(_read(resource, file), name=name, file=file)
+    return parse_embedded(document(file), name=name, file=file)
 
 
 @cache
@@ -374,8 +346,8 @@ def written_tables() -> Mapping[str, Table]:
     """
     return MappingProxyType(
         {
-            stem: parse_table(document, name=stem, file=file)
-            for stem, file, document in documents("tables")
+            stem: parse_table(content, name=stem, file=file)
+            for stem, file, content in documents("tables")
         }
     )
 
@@ -390,33 +362,3 @@ def _check_embedded(record_type: RecordType, file: str) -> None:
             raise SchemaError(
                 f'embeds "{each.embedded.name}", which has no file', field=path, file=file
             ) from None
-
-
-def documents(folder: str) -> Iterator[tuple[str, str, object]]:
-    """Yield name without suffix, file name for errors and content of a folder's JSON files."""
-    for resource in sorted((files(__package__) / folder).iterdir(), key=lambda each: each.name):
-        if resource.name.endswith(".json"):
-            file = f"{folder}/{resource.name}"
-            yield resource.name.removesuffix(".json"), file, _read(resource, file)
-
-
-def _read(resource: Traversable, file: str) -> object:
-    try:
-        document: object = json.loads(
-            resource.read_text("utf-8"), object_pairs_hook=_without_repeats
-        )
-    except ValueError as error:
-        raise SchemaError(f"is not JSON: {error}", file=file) from error
-    except SchemaError as error:
-        raise error.in_file(file) from None
-    return document
-
-
-def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Refuse an object that has a key twice, of which JSON readers silently keep the last."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        raise SchemaError(f"twice in one object: {', '.join(repeated)}")
-    return result

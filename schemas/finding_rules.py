@@ -298,7 +298,7 @@ class _Record(Shape, frozen=True, omit_defaults=True):
     copy: str | None = None
     segment: str | None = None
     batch_position: str | None = None
-    said: str | None = None
+    whole: str | None = msgspec.field(name="said", default=None)
     of: str | tuple[str, ...] = ()
     none: str | None = None
 
@@ -309,12 +309,8 @@ class _Record(Shape, frozen=True, omit_defaults=True):
             raise ValueError(f"unknown records: {', '.join(unknown)}")
 
     def columns(self) -> dict[str, str]:
-        named = msgspec.structs.asdict(self)
-        return {
-            name: column
-            for name, column in named.items()
-            if name not in {"of", "none"} and column is not None
-        }
+        named: dict[str, str] = msgspec.to_builtins(self)
+        return {name: each for name, each in named.items() if name not in {"of", "none"}}
 
     def sources(self) -> tuple[str, ...]:
         return (self.of,) if isinstance(self.of, str) else self.of

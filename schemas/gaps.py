@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from schemas.catalog import documents
 from schemas.errors import SchemaError
 from schemas.identities import kinds
 from schemas.names import SNAKE_CASE
+from schemas.reading import Explained, documents, read_as
 
 # The wording of a gap: a template that is filled with its place and its parameters.
 #
@@ -168,7 +168,6 @@ PLAIN_TYPES: Final = {
 """Types of parameters besides names, whose types are the kinds of `schemas.identities` (`group`),
 or several of a kind (`groups`)."""
 FOLDER: Final = "gaps"
-_KEYS: Final = ("about", "advice", "words", "place", "parameters")
 
 
 @dataclass(frozen=True)
@@ -265,9 +264,9 @@ def gap_kinds() -> Mapping[str, GapKind]:
         SchemaError: A file is wrong, or two gaps have one code.
     """
     found: dict[str, GapKind] = {}
-    for stem, file, document in documents(FOLDER):
+    for stem, file, content in documents(FOLDER):
         try:
-            kinds_of_file = {each.code: each for each in parse_gaps(document, stem)}
+            kinds_of_file = {each.code: each for each in parse_gaps(content, stem)}
         except SchemaError as error:
             raise error.in_file(file) from None
         if twice := sorted(found.keys() & kinds_of_file):
@@ -285,57 +284,59 @@ def gap_kind(code: str) -> GapKind:
     return gap_kinds()[code]
 
 
-def parse_gaps(document: object, family: str) -> Iterator[GapKind]:
+class _Gap(Explained, frozen=True):
+    advice: str
+    words: str
+    place: tuple[str, ...]
+    parameters: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for text in (self.about, self.advice, self.words):
+            if not text.strip():
+                raise ValueError("a text is empty")
+
+
+class _Gaps(Explained, frozen=True):
+    gaps: Mapping[str, _Gap]
+
+
+def parse_gaps(content: object, family: str) -> Iterator[GapKind]:
     """Read the gaps of one file.
 
     Args:
-        document: The parsed JSON: `about` and, by code, `gaps`.
+        content: The parsed JSON: `about` and, by code, `gaps`.
         family: The file's name without suffix.
 
     Raises:
         SchemaError: The document makes no sense.
     """
-    file = _object(document, ("about", "gaps"))
-    for code, each in _object_of(file["gaps"], "gaps").items():
+    for code, each in read_as(_Gaps, content).gaps.items():
         try:
-            yield _kind(code, family, _object(each, _KEYS))
+            yield _kind(code, family, each)
         except SchemaError as error:
             raise error.inside(code) from None
 
 
-def _kind(code: str, family: str, each: Mapping[str, Any]) -> GapKind:
-    texts = {name: each[name] for name in ("about", "advice", "words")}
-    for name, text in texts.items():
-        if not isinstance(text, str) or not text.strip():
-            raise SchemaError("is no text", field=name)
-    if not isinstance(each["place"], list):
-        raise SchemaError("is no list", field="place")
+def _kind(code: str, family: str, gap: _Gap) -> GapKind:
     return GapKind(
         code=code,
         family=family,
-        about=texts["about"],
-        advice=texts["advice"],
-        template=Template(texts["words"]),
-        place=MappingProxyType(
-            {str(name).removesuffix("?"): str(name).endswith("?") for name in each["place"]}
-        ),
+        about=gap.about,
+        advice=gap.advice,
+        template=Template(gap.words),
+        place=MappingProxyType({name.removesuffix("?"): name.endswith("?") for name in gap.place}),
         parameters=MappingProxyType(
-            {
-                name: parameter_type(text)
-                for name, text in _object_of(each["parameters"], "parameters").items()
-            }
+            {name: parameter_type(text) for name, text in gap.parameters.items()}
         ),
     )
 
 
-def parameter_type(text: object) -> ParameterType:
+def parameter_type(text: str) -> ParameterType:
     """Read a type as a file has it: `count`, `groups`, `text?`.
 
     Raises:
         SchemaError: There is no such type.
     """
-    if not isinstance(text, str):
-        raise SchemaError(f"{text!r} is no type")
     name = text.removesuffix("?")
     is_optional = name != text
     names = kinds()
@@ -346,19 +347,3 @@ def parameter_type(text: object) -> ParameterType:
     if name not in names and name not in PLAIN_TYPES:
         raise SchemaError(f'"{text}" is no type: there are {", ".join((*PLAIN_TYPES, *names))}')
     return ParameterType(name, is_list=False, is_optional=is_optional)
-
-
-def _object(document: object, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return an object of just these keys."""
-    found = _object_of(document, "")
-    if lacking := [name for name in keys if name not in found]:
-        raise SchemaError(f"missing: {', '.join(lacking)}")
-    if unknown := sorted(found.keys() - set(keys)):
-        raise SchemaError(f"unknown: {', '.join(unknown)}")
-    return found
-
-
-def _object_of(document: object, field: str) -> Mapping[str, Any]:
-    if not isinstance(document, dict):
-        raise SchemaError("is no object", field=field)
-    return document

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 Number = int | float
 """A number that stays what it is in the file: 5 is not written as 5.0."""
 
-_PLACE: Final = re.compile(r"^(?P<reason>.*) - at `(?P<path>\$.*)`$", re.DOTALL)
+_PLACE: Final = re.compile(r"^(?P<reason>.*) - at `\$.*`$", re.DOTALL)
 _STEP: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<index>\d+|\.\.\.)\]")
 _ANY_KEY: Final = "..."
 """What stands in a path for a key of an object whose keys are names."""
@@ -71,7 +71,7 @@ def read_as(kind: type[_T], content: object, file: str = "") -> _T:
         match = _PLACE.match(str(error))
         if match is None:
             raise SchemaError(str(error), file=file) from None
-        field = _named(kind, deepcopy(content), match["path"])
+        field = _named(kind, deepcopy(content), str(error))
         raise SchemaError(match["reason"], field=field, file=file) from None
 
 
@@ -82,6 +82,11 @@ def document(path: str) -> Any:  # noqa: ANN401
         SchemaError: There is none, it is not JSON, or an object in it has a key twice.
     """
     return _parsed(files(__package__) / path, path)
+
+
+def is_there(path: str) -> bool:
+    """Return whether this package has a file."""
+    return (files(__package__) / path).is_file()
 
 
 def documents(folder: str) -> Iterator[tuple[str, str, Any]]:
@@ -124,14 +129,15 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return result
 
 
-def _named(kind: type[object], content: Any, path: str) -> str:  # noqa: ANN401
-    """Return a path with names in it: `value.size` for `$.value[0]`, whose `name` is size."""
+def _named(kind: type[object], content: Any, refusal: str) -> str:  # noqa: ANN401
+    """Return where a refusal is, by names: `value.size` for `$.value[0]`, whose `name` is size."""
+    path = refusal.rpartition("`$")[2].removesuffix("`")
     names: list[str] = []
     here = content
     for step in _STEP.finditer(path):
         key = step["key"] or step["index"]
         if key == _ANY_KEY and isinstance(here, dict):
-            key = _refused_key(kind, content, here)
+            key = _refused_key(kind, content, here, refusal)
         if step["key"] is None and isinstance(here, list):
             here = here[int(key)]
             name = here.get("name") if isinstance(here, dict) else None
@@ -142,15 +148,19 @@ def _named(kind: type[object], content: Any, path: str) -> str:  # noqa: ANN401
     return ".".join(names).replace(".[", "[")
 
 
-def _refused_key(kind: type[object], content: object, here: dict[str, object]) -> str:
-    """Return the key of an object, somewhere in the content, by which all of it is refused."""
+def _refused_key(kind: type[object], content: object, here: dict[str, object], refusal: str) -> str:
+    """Return the key of an object, somewhere in the content, by which all of it is refused.
+
+    The object keeps that key only, so that what is looked for next is looked for below it.
+    """
     everything = dict(here)
     for key, value in everything.items():
         here.clear()
         here[key] = value
         try:
             msgspec.convert(content, kind)
-        except msgspec.ValidationError:
-            return key
+        except msgspec.ValidationError as error:
+            if str(error) == refusal:
+                return key
     here.update(everything)
     return _ANY_KEY

@@ -88,7 +88,7 @@ class _SettingOfGroup(Shape, frozen=True):
 
 class _Limit(Explained, frozen=True):
     releases: tuple[_BoundsSince, ...]
-    seen: str | None = None
+    evidence: str | None = field(name="seen", default=None)
     may_be_passed: bool = False
     of_group: _SettingOfGroup | None = None
     between: tuple[str, str] | None = None
@@ -129,7 +129,7 @@ def _limit(name: str, limit: _Limit) -> Limit:
     return Limit(
         name=name,
         about=limit.about,
-        seen=limit.seen,
+        seen=limit.evidence,
         may_be_passed=limit.may_be_passed,
         of_group=None if own is None else own.name,
         of_group_since=None if own is None else own.since,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
-from typing import TypeGuard
+from typing import Any
 
 from schemas.errors import SchemaError
 from schemas.names import SNAKE_CASE, refuse_duplicates
+from schemas.reading import Shape, load, read_as, words_of
 
 # Closed lists that columns of text take their values from: in a table's file, or in `rules/`.
 
@@ -50,36 +48,32 @@ class ClosedList:
         )
 
 
-def closed_list(document: object) -> ClosedList:
+class Sections(Shape, frozen=True):
+    """Where the words of a closed list are: `{"of": "lag.verdicts"}`, or several likewise."""
+
+    of: str | tuple[str, ...]
+
+
+def closed_list(content: object) -> ClosedList:
     """Return the closed list that a column declares.
 
     Args:
-        document: Words, or `{"of": "lag.verdicts"}`, or several sections likewise.
+        content: Words, or `Sections`, as they are in the file.
 
     Raises:
         SchemaError: It is neither.
     """
-    if _is_words(document):
-        return ClosedList(words=tuple(document))
-    if isinstance(document, dict) and document.keys() == {"of"}:
-        of = document["of"]
-        if isinstance(of, str) or _is_words(of):
-            return ClosedList(of=(of,) if isinstance(of, str) else tuple(of))
-    raise SchemaError('"values" are words, or {"of": "FILE.SECTION"} of rules/')
-
-
-def _is_words(document: object) -> TypeGuard[list[str]]:
-    return isinstance(document, list) and all(isinstance(each, str) for each in document)
+    words = read_as(tuple[str, ...] | Sections, content)  # type: ignore[arg-type]
+    if isinstance(words, Sections):
+        return ClosedList(of=(words.of,) if isinstance(words.of, str) else words.of)
+    return ClosedList(words=words)
 
 
 @cache
 def _names_of_section(place: str) -> tuple[str, ...]:
     name, _, section = place.partition(".")
     file = f"rules/{name}.json"
-    resource = files(__package__).joinpath(file)
-    document = json.loads(resource.read_text(encoding="utf-8")) if resource.is_file() else {}
-    names: Mapping[str, object] = document.get(section) or {}
-    words = tuple(each for each in names if each != "about")
+    words = tuple(words_of(load(dict[str, Any], file).get(section) or {}))
     if not words:
         raise SchemaError(f"has no {section!r} to take values from", file=file)
     return words

@@ -37,9 +37,9 @@ def test_a_sound_one_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"surprise": 1}, "unknown: surprise"),
-        ({"advice": None}, "missing: advice"),
-        ({"about": " "}, "about: is no text"),
+        ({"surprise": 1}, "unknown field `surprise`"),
+        ({"advice": None}, "missing required field `advice`"),
+        ({"about": " "}, "a text is empty"),
         ({"place": ["group_id?", "room"]}, '"room" is no place'),
         ({"parameters": {"offsets": "count", "why": "words"}}, '"words" is no type'),
         ({"parameters": {"offsets": "count"}}, "name why, which it does not have"),
