@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from reports.durations import durations
 from reports.row_formats import Section
-from schemas.expiration_rules import OFFSET_STATUSES
-from schemas.generated_names import tools_by_pattern
+from schemas.expiration_rules import OFFSET_STATUSES, tools_by_pattern
 
 GROUP_HEADS = {
     "group_id": "GROUP",

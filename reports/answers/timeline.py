@@ -27,7 +27,7 @@ from reports.layout.section import LongSection, Rows, Section, raw_section
 from reports.layout.sentences import nothing, paragraphs
 from reports.printed_times import instants, times
 from reports.row_formats import Text, render, rendered
-from schemas.timeline_rules import harmless_verdicts
+from schemas.evaluation_rules import harmless_verdicts
 
 _NOTHING = "Nothing happened in that time."
 

@@ -31,7 +31,7 @@ from analytics.seeds.checkpoint_delta.chain_fold import (
 )
 from analytics.seeds.checkpoint_delta.chain_records import CHECKPOINT
 from schemas import ZERO_UUID
-from schemas.dialects import broken_chain_words
+from schemas.catalog import broken_chain_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
