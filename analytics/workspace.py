@@ -26,7 +26,7 @@ from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 # What a manifest has to look like: one of another shape is damaged, and nothing is made of it.
 

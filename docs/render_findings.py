@@ -9,8 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from schemas.finding_rules import FindingRule, finding_rules
-from schemas.group_tools import group_tools, tool_of
+from schemas.finding_rules import FindingRule, finding_rules, group_tools, tool_of
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "audit.md"

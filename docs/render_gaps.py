@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from schemas.catalog import documents
 from schemas.gaps import FOLDER, GapKind, gap_kinds
+from schemas.reading import documents
 
 PAGE = Path(__file__).parent / "gaps.md"
 HEAD = """\

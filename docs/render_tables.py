@@ -12,7 +12,7 @@ from pathlib import Path
 
 import schemas
 from schemas import Column, Field, RecordType
-from schemas.replay_rules import (
+from schemas.releases import (
     RuleDifference,
     loading_rule_differences,
     replay_rule_differences,

@@ -30,9 +30,9 @@ from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section
+from schemas.evaluation_rules import timeline_verdicts
 from schemas.finding_rules import CRITICAL
 from schemas.shown import head_of, head_on_page
-from schemas.timeline_rules import timeline_verdicts
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16

@@ -21,7 +21,7 @@ from schemas.model import (
     Table,
     VersionRange,
 )
-from schemas.topic_names import (
+from schemas.names import (
     CLUSTER_METADATA,
     COMPACTED_TOPICS,
     CONSUMER_OFFSETS,

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from schemas.catalog import DECODED_TEMPLATE, all_record_types, embedded, written_tables
 from schemas.errors import SchemaError
 from schemas.model import Column, Field, RecordType, Struct, Table
-from schemas.topic_names import CLUSTER_METADATA
+from schemas.names import CLUSTER_METADATA
 
 SPARK_TYPES = {
     "int8": "tinyint",

@@ -1,11 +1,168 @@
-"""Bands and thresholds of evaluations, read from the files in `rules/`."""
+"""How balance, rebalances, lag, regions and timelines are judged, and in which words: `rules/`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
 
-from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
+from schemas.reading import Explained, Number, Shape, load, words_of
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
+
+
+class _Diff(Explained, frozen=True):
+    causes: Mapping[str, str]
+
+
+@cache
+def diff_causes() -> Mapping[str, str]:
+    """Return the words of the codes that `cause` has in the tables of changes."""
+    return load(_Diff, "rules/diff.json").causes
+
+
+SINCE: Final = "{since}"
+"""In the words of a verdict, where its time stands."""
+
+
+class TimelineVerdict(Shape, frozen=True):
+    """What may have happened to an offset.
+
+    Attributes:
+        words: What people read; `SINCE` in them is the time of the column `since`.
+        severity: critical or warning; info where nothing is wrong.
+        about: What it means.
+    """
+
+    words: str
+    severity: Literal["critical", "warning", "info"]
+    about: str
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether nothing is wrong, and nothing may be."""
+        return self.severity == "info"
+
+
+class _Timeline(Explained, frozen=True):
+    verdicts: Mapping[str, TimelineVerdict]
+    rungs: Mapping[str, str]
+
+
+@cache
+def timeline_verdicts() -> Mapping[str, TimelineVerdict]:
+    """Return the verdicts of `offset_verdicts` by their codes, the worst first."""
+    return load(_Timeline, "rules/timeline.json").verdicts
+
+
+def harmless_verdicts() -> frozenset[str]:
+    """Return the codes of verdicts by which nothing is wrong."""
+    return frozenset(code for code, each in timeline_verdicts().items() if each.is_harmless)
+
+
+class _Merge(Explained, frozen=True):
+    reset_timeout_ms: int
+    max_poll_interval_ms: int
+    longest_ms: int
+
+
+class _Drain(Explained, frozen=True):
+    clock_difference_ms: int
+
+
+class _Region(Explained, frozen=True):
+    merge: _Merge
+    drain: _Drain
+    findings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RegionRules:
+    """From when on something is called wrong in checkpoints of consistent regions.
+
+    Attributes:
+        reset_timeout_ms: How long a reset of the region may take,
+        max_poll_interval_ms: and how long its consumers may be without a poll:
+        longest_ms: of both, the half is waited for contributions, and never longer than this.
+        clock_difference_ms: How far clocks of operators and of the coordinator may differ.
+        findings: What each finding means, worst first.
+    """
+
+    reset_timeout_ms: int
+    max_poll_interval_ms: int
+    longest_ms: int
+    clock_difference_ms: int
+    findings: Mapping[str, str]
+
+    @property
+    def merge_timeout_ms(self) -> int:
+        """Return how long an operator waits for the merged checkpoint."""
+        halves = (self.reset_timeout_ms // 2, self.max_poll_interval_ms // 2)
+        return min(*halves, self.longest_ms)
+
+
+def region_rules(overrides: GivenThresholds = NONE_GIVEN) -> RegionRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    rules = rules_of(_Region, "region", overrides)
+    return RegionRules(
+        reset_timeout_ms=rules.merge.reset_timeout_ms,
+        max_poll_interval_ms=rules.merge.max_poll_interval_ms,
+        longest_ms=rules.merge.longest_ms,
+        clock_difference_ms=rules.drain.clock_difference_ms,
+        findings=rules.findings,
+    )
+
+
+class CoordinatorFailure(Shape, frozen=True):
+    """What the next coordinator's first epoch shows of the one that failed.
+
+    Attributes:
+        cases: Of the client-side assignment proposal's four, those that leave this; none where it
+            has no such group.
+        leaves: What is left, in words.
+    """
+
+    cases: Sequence[int]
+    leaves: str
+
+
+class _Storm(Explained, frozen=True):
+    epochs: int
+    minutes: Number
+
+
+class _Minutes(Explained, frozen=True):
+    minutes: Number
+
+
+class _Skew(Explained, frozen=True):
+    times: Number
+    groups_above: int
+
+
+class _Rebalances(Explained, frozen=True):
+    storm: _Storm
+    reconciling: _Minutes
+    idle_owner: _Minutes
+    skew: _Skew
+    coordinator_changes: Mapping[str, str]
+    coordinator_failures: Mapping[str, str | CoordinatorFailure]
+    causes: Mapping[str, str]
+
+
+def rebalance_causes() -> Mapping[str, str]:
+    """Return what each cause means, the most telling first."""
+    return words_of(rules_of(_Rebalances, "rebalances").causes)
+
+
+def coordinator_failures() -> Mapping[str, CoordinatorFailure]:
+    """Return by word for a change of the coordinator what it may have been."""
+    failures = rules_of(_Rebalances, "rebalances").coordinator_failures
+    return {word: each for word, each in failures.items() if not isinstance(each, str)}
 
 
 @dataclass(frozen=True)
@@ -51,8 +208,7 @@ class RebalanceRules:
     coordinator_changes: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class BurrowRules:
+class BurrowRules(Shape, frozen=True, rename="kebab"):
     """By what Burrow judges a partition (`rules/lag.json`, under Burrow's own names).
 
     Attributes:
@@ -60,12 +216,14 @@ class BurrowRules:
         min_distance: A commit closer to the one before, in seconds, takes its place.
         allowed_lag: A lag up to this is none.
         expire_group: A group without a commit for so many seconds is forgotten.
+        about: The rules in words.
     """
 
-    intervals: int = 10
-    min_distance: int = 0
-    allowed_lag: int = 0
-    expire_group: int = 604_800
+    intervals: int
+    min_distance: int
+    allowed_lag: int
+    expire_group: int
+    about: str = ""
 
     @property
     def min_distance_ms(self) -> int:
@@ -73,34 +231,36 @@ class BurrowRules:
         return self.min_distance * 1000
 
 
-@dataclass(frozen=True)
-class JumpRules:
+class JumpRules(Shape, frozen=True):
     """Which step forward is a jump (`rules/lag.json`).
 
     Attributes:
         times: At least so many times the mean step forward before it,
         records: and at least so many records,
         after: once so many steps forward were seen.
+        about: The rule in words.
     """
 
     times: int
     records: int
     after: int
+    about: str = ""
 
 
-@dataclass(frozen=True)
-class TrendRules:
+class TrendRules(Shape, frozen=True):
     """When a lag grows (`rules/lag.json`).
 
     Attributes:
         minutes: So long before the instant the trend begins.
         steady_share: A change up to this share of the greater lag is none,
         steady_records: nor is one up to so many records.
+        about: The rule in words.
     """
 
-    minutes: float
-    steady_share: float
+    minutes: Number
+    steady_share: Number
     steady_records: int
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,25 +282,32 @@ class LagRules:
     verdicts: Mapping[str, str]
 
 
+class _Lag(Explained, frozen=True):
+    burrow: BurrowRules
+    jump: JumpRules
+    trend: TrendRules
+    stuck: _Minutes
+    verdicts: Mapping[str, str]
+
+
 def lag_rules(overrides: GivenThresholds = NONE_GIVEN) -> LagRules:
     """Return the rules as they are shipped, Burrow's defaults and our own, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("lag", overrides)
-    said = document["burrow"]
-    burrow = BurrowRules(
-        said["intervals"], said["min-distance"], said["allowed-lag"], said["expire-group"]
-    )
-    jump, trend = document["jump"], document["trend"]
-    return LagRules(
-        burrow,
-        JumpRules(jump["times"], jump["records"], jump["after"]),
-        TrendRules(trend["minutes"], trend["steady_share"], trend["steady_records"]),
-        document["stuck"]["minutes"],
-        document["verdicts"],
-    )
+    rules = rules_of(_Lag, "lag", overrides)
+    return LagRules(rules.burrow, rules.jump, rules.trend, rules.stuck.minutes, rules.verdicts)
+
+
+class _Band(Explained, frozen=True):
+    threshold: Number
+    margin: Number
+
+
+class _Balance(Explained, frozen=True):
+    band: _Band
+    verdicts: Mapping[str, str]
 
 
 def balance_rules(overrides: GivenThresholds = NONE_GIVEN) -> BalanceRules:
@@ -149,9 +316,8 @@ def balance_rules(overrides: GivenThresholds = NONE_GIVEN) -> BalanceRules:
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("balance", overrides)
-    band = document["band"]
-    return BalanceRules(band["threshold"], band["margin"], _words(document["verdicts"]))
+    rules = rules_of(_Balance, "balance", overrides)
+    return BalanceRules(rules.band.threshold, rules.band.margin, words_of(rules.verdicts))
 
 
 def rebalance_rules(overrides: GivenThresholds = NONE_GIVEN) -> RebalanceRules:
@@ -160,17 +326,13 @@ def rebalance_rules(overrides: GivenThresholds = NONE_GIVEN) -> RebalanceRules:
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("rebalances", overrides)
+    rules = rules_of(_Rebalances, "rebalances", overrides)
     return RebalanceRules(
-        storm_epochs=document["storm"]["epochs"],
-        storm_minutes=document["storm"]["minutes"],
-        reconciling_minutes=document["reconciling"]["minutes"],
-        idle_owner_minutes=document["idle_owner"]["minutes"],
-        skew_times=document["skew"]["times"],
-        skew_groups_above=document["skew"]["groups_above"],
-        coordinator_changes=_words(document["coordinator_changes"]),
+        storm_epochs=rules.storm.epochs,
+        storm_minutes=rules.storm.minutes,
+        reconciling_minutes=rules.reconciling.minutes,
+        idle_owner_minutes=rules.idle_owner.minutes,
+        skew_times=rules.skew.times,
+        skew_groups_above=rules.skew.groups_above,
+        coordinator_changes=words_of(rules.coordinator_changes),
     )
-
-
-def _words(explained: Mapping[str, str]) -> dict[str, str]:
-    return {word: text for word, text in explained.items() if word != "about"}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Literal
+
+from msgspec import field
 
 from schemas.errors import SchemaError
+from schemas.reading import Explained, Number, Shape, words_of
 from schemas.releases import release_key
-from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
 _FILE = "rules/expiration_rules.json"
 
@@ -22,22 +26,21 @@ OFFSET_STATUSES = ("overdue", "due", "blocked", "cannot_tell", "scheduled", "pro
 BASES = ("commit", "state", "end_of_protection", "none")
 
 
-@dataclass(frozen=True)
-class CommitRequest:
+class CommitRequest(Shape, frozen=True):
     """What a commit by some versions of OffsetCommit is given as expire time.
 
     Attributes:
         request: The versions, and what the request says.
         stores: `EXPIRE_TIME`, `NO_EXPIRE_TIME` or `ELSEWHERE`.
+        about: The rule in words.
         retention: Whose retention goes into the expire time: `OF_BROKER` or `OF_REQUEST`; None
             where there is none.
-        about: The rule in words.
     """
 
     request: str
-    stores: str
-    retention: str | None
+    stores: Literal["expire_time", "no_expire_time", "elsewhere"]
     about: str
+    retention: Literal["broker", "request"] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,35 +89,81 @@ class AuditRules:
     start_ms: int
 
 
+class _Era(Explained, frozen=True):
+    since: str | None = field(name="from")
+    due: Literal["at", "after"]
+    expire_timestamp: Literal["always", "where_not_kept"]
+    rule_of_expire_timestamp: str
+    pending_transaction_keeps: bool
+    heeds: tuple[str, ...]
+    counts_from: Mapping[str, Literal["commit", "state", "end_of_protection", "none"]]
+    per_offset: bool
+    rebalance_keeps: bool
+    requests: tuple[CommitRequest, ...]
+
+
+class _Default(Shape, frozen=True):
+    since: str = field(name="from")
+    value: int
+
+
+class _Setting(Explained, frozen=True):
+    dynamic_from: str | None
+    defaults: tuple[_Default, ...]
+
+
+class _Slack(Explained, frozen=True):
+    share: Number
+    least_ms: int
+
+
+class _Start(Explained, frozen=True):
+    ms: int
+
+
+class _Pattern(Shape, frozen=True):
+    matches: str
+    tool: str
+    called: str
+
+
+class _Patterns(Explained, frozen=True):
+    patterns: tuple[_Pattern, ...]
+
+
+class _Expiration(Explained, frozen=True):
+    settings: Mapping[str, str | _Setting]
+    slack: _Slack
+    start: _Start
+    group_endings: Mapping[str, str]
+    generated_names: _Patterns
+    rule_names: Mapping[str, str]
+    eras: Mapping[str, _Era]
+
+
 @cache
 def expiration_eras() -> Mapping[str, ExpirationRules]:
     """Return the rules of every era by name, oldest first, the KIP's text last.
 
     Raises:
-        SchemaError: A base is none of `BASES`.
+        SchemaError: A base is none of `BASES`, or the file is otherwise wrong.
     """
-    eras = {}
-    for name, era in _document()["eras"].items():
-        for condition, base in era["counts_from"].items():
-            if base not in BASES:
-                raise SchemaError(f"{base!r} is no base", file=_FILE, field=f"{name}.{condition}")
-        eras[name] = ExpirationRules(
+    return {
+        name: ExpirationRules(
             name=name,
-            since=era["from"],
-            due=era["due"],
-            expire_timestamp=era["expire_timestamp"],
-            rule_of_expire_timestamp=era["rule_of_expire_timestamp"],
-            pending_transaction_keeps=era["pending_transaction_keeps"],
-            heeds=tuple(era["heeds"]),
-            counts_from=era["counts_from"],
-            per_offset=era["per_offset"],
-            rebalance_keeps=era["rebalance_keeps"],
-            requests=[
-                CommitRequest(each["request"], each["stores"], each.get("retention"), each["about"])
-                for each in era["requests"]
-            ],
+            since=era.since,
+            due=era.due,
+            expire_timestamp=era.expire_timestamp,
+            rule_of_expire_timestamp=era.rule_of_expire_timestamp,
+            pending_transaction_keeps=era.pending_transaction_keeps,
+            heeds=era.heeds,
+            counts_from=era.counts_from,
+            per_offset=era.per_offset,
+            rebalance_keeps=era.rebalance_keeps,
+            requests=era.requests,
         )
-    return eras
+        for name, era in _document().eras.items()
+    }
 
 
 def era_of_release(release: str) -> ExpirationRules:
@@ -135,32 +184,30 @@ def era_of_release(release: str) -> ExpirationRules:
 
 def default_setting(name: str, release: str) -> int:
     """Return Kafka's own default of `RETENTION` (minutes) or `CHECK_INTERVAL` (milliseconds)."""
-    values = _document()["settings"][name]["defaults"]
-    known = [each for each in values if release_key(each["from"]) <= release_key(release)]
-    return int((known or values[:1])[-1]["value"])
+    values = _setting(name).defaults
+    known = [each for each in values if release_key(each.since) <= release_key(release)]
+    return (known or values[:1])[-1].value
 
 
 def is_dynamic(name: str, release: str) -> bool:
     """Return whether brokers of a release heed a change of the setting while they run."""
-    since = _document()["settings"][name]["dynamic_from"]
+    since = _setting(name).dynamic_from
     return since is not None and release_key(since) <= release_key(release)
 
 
 def rule_name(what: str) -> str:
     """Return what the rule is called that goes by a kind of group, or by what keeps an offset."""
-    name: str = _document()["rule_names"][what]
-    return name
+    return _document().rule_names[what]
 
 
 def rule_names() -> Mapping[str, str]:
     """Return `rule_name` of everything that has one."""
-    return {what: name for what, name in _document()["rule_names"].items() if what != "about"}
+    return words_of(_document().rule_names)
 
 
 def group_endings() -> Mapping[str, str]:
     """Return what may have become of a group whose offsets have all expired, worst first."""
-    said = _document()["group_endings"]
-    return {word: text for word, text in said.items() if word != "about"}
+    return words_of(_document().group_endings)
 
 
 def audit_rules(overrides: GivenThresholds = NONE_GIVEN) -> AuditRules:
@@ -169,11 +216,48 @@ def audit_rules(overrides: GivenThresholds = NONE_GIVEN) -> AuditRules:
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("expiration", overrides)
-    slack = document["slack"]
-    return AuditRules(slack["share"], slack["least_ms"], document["start"]["ms"])
+    rules = rules_of(_Expiration, "expiration", overrides)
+    return AuditRules(rules.slack.share, rules.slack.least_ms, rules.start.ms)
+
+
+def _setting(name: str) -> _Setting:
+    setting = _document().settings[name]
+    if isinstance(setting, str):
+        raise KeyError(name)
+    return setting
 
 
 @cache
-def _document() -> dict[str, Any]:
-    return rules_document("expiration")
+def _document() -> _Expiration:
+    return rules_of(_Expiration, "expiration")
+
+
+# Groups that Kafka's own tools name by themselves.
+
+
+def tool_naming(group: str) -> str | None:
+    """Return the tool that gave a group its name; None where none is known to.
+
+    Each run of such a tool makes another name: nobody comes back for what it committed (KIP-211,
+    "Another Related Change").
+    """
+    return next((tool for pattern, tool, _ in _patterns() if pattern.fullmatch(group)), None)
+
+
+def tools_by_pattern() -> list[tuple[str, str]]:
+    """Return what `tool_naming` goes by: what a whole name matches, and the tool."""
+    return [(pattern.pattern, tool) for pattern, tool, _ in _patterns()]
+
+
+def shared_name(group: str) -> str:
+    """Return what all groups of a tool are called together; of another group its own name."""
+    for pattern, _, name in _patterns():
+        if pattern.fullmatch(group):
+            return name
+    return group
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str, str], ...]:
+    patterns = _document().generated_names.patterns
+    return tuple((re.compile(each.matches), each.tool, each.called) for each in patterns)

@@ -2,15 +2,118 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from schemas.finding_records import record_sources
-from schemas.model import SchemaError
+import msgspec
+
+from schemas.errors import SchemaError
+from schemas.reading import Explained, Number, Shape, documents, load, read_as
+
+# Kafka's tools by type of group, read from `rules/group_tools.json`.
+#
+# Each refuses groups of another type (``ConsumerGroupCommand``, ``ShareGroupCommand``,
+# ``StreamsGroupCommand``).
+
+
+class GroupTool(Shape, frozen=True):
+    """A tool.
+
+    Attributes:
+        name: As Kafka's packages of other systems call it; its own has `.sh` behind it.
+        topic_option: The option that names a topic.
+    """
+
+    name: str = msgspec.field(name="tool")
+    topic_option: str
+
+    @property
+    def script(self) -> str:
+        """Return its file in Kafka's `bin`."""
+        return f"{self.name}.sh"
+
+
+def tool_of(group_type: str) -> GroupTool:
+    """Return the tool for groups of a type.
+
+    Raises:
+        SchemaError: There is no such type.
+    """
+    tools = group_tools()
+    if group_type not in tools:
+        raise SchemaError(f"no tool is declared for groups of type {group_type!r}")
+    return tools[group_type]
+
+
+def group_tools() -> Mapping[str, GroupTool]:
+    """Return the tools by type of group.
+
+    Raises:
+        SchemaError: The file is not what it has to be.
+    """
+    return _tools().tools
+
+
+def command_for_type() -> str:
+    """Return the command that tells of which type a group is."""
+    return _tools().type_not_known
+
+
+class _Tools(Explained, frozen=True):
+    tools: Mapping[str, GroupTool]
+    type_not_known: str
+
+
+@cache
+def _tools() -> _Tools:
+    return load(_Tools, "rules/group_tools.json")
+
+
+# Where the records lie that findings rest on: joins with tables that have their positions.
+
+LOCATION: Final = ("copy", "segment", "batch_position")
+"""Columns of a table that says where in which file a record lies."""
+FIRST, LAST = "first", "last"
+
+
+class RecordSource(Shape, frozen=True):
+    """How one kind of record is found.
+
+    Attributes:
+        about: Which record it is, in a sentence.
+        table: The table that has its position.
+        on: By column of that table, the column of a rule's rows that is the same.
+        log: The topic that the record is in.
+        partition: The column with the partition of that topic.
+        offset: The column with its offset.
+        take: Of several records the `first` or the `last` counts.
+        at: The column with the time it was written, where the table has one.
+        located_by: A table that tells copy, segment and batch of a record by partition, offset and
+            group; None where `table` does.
+    """
+
+    about: str
+    table: str
+    on: Mapping[str, str]
+    log: str
+    partition: str = "coordinator_partition"
+    offset: str = "record_offset"
+    take: Literal["first", "last"] = "last"
+    at: str | None = None
+    located_by: str | None = None
+
+
+@cache
+def record_sources() -> Mapping[str, RecordSource]:
+    """Return all of them, by what rules call them.
+
+    Raises:
+        SchemaError: The file is not what it has to be.
+    """
+    return load(dict[str, RecordSource], "rules/finding_records.json")
+
 
 CRITICAL, WARNING, INFO = "critical", "warning", "info"
 SEVERITIES: Final = (CRITICAL, WARNING, INFO)
@@ -29,11 +132,10 @@ AGGREGATIONS: Final = ("count", "sum", "min", "max", "first", "names", "numbers"
 RECORD_AT: Final = "record_at"
 """In place of a column of `since`: when the record was written that a row rests on."""
 
-_FOLDER = "rules/findings"
+_FOLDER: Final = "rules/findings"
 
 
-@dataclass(frozen=True)
-class Threshold:
+class Threshold(Shape, frozen=True):
     """A number that decides.
 
     Attributes:
@@ -42,13 +144,12 @@ class Threshold:
         about: What it decides.
     """
 
-    value: float
+    value: Number
     unit: str
     about: str
 
 
-@dataclass(frozen=True)
-class RestoreColumns:
+class RestoreColumns(Shape, frozen=True):
     """Where the table of a rule has what `restore` can give back.
 
     Attributes:
@@ -98,7 +199,7 @@ class FindingRule:
         no_since: Why there is none.
         record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
             that has all of it), and `copy`, `segment`, `batch_position`.
-        record_of: Names of `schemas.finding_records` by which it is found where the table does not
+        record_of: Names of `schemas.finding_rules` by which it is found where the table does not
             have it, the first that finds one.
         no_record: Why no record shows it.
         is_on: Whether it is looked for.
@@ -172,10 +273,78 @@ class FindingRule:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise SchemaError(f"{self.name}: {name} is {value!r}, which is not a number")
         thresholds = {
-            name: replace(each, value=rest.get(name, each.value))
+            name: msgspec.structs.replace(each, value=rest.get(name, each.value))
             for name, each in self.thresholds.items()
         }
         return replace(self, severity=severity, is_on=bool(is_on), thresholds=thresholds)
+
+
+class _Since(Shape, frozen=True):
+    take: str | None = None
+    column: str | None = None
+    none: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.take is None) is not (self.column is None):
+            raise ValueError("names a column and which of its values, or neither")
+        if (self.column is None) is (self.none is None):
+            raise ValueError("is a column, or why there is none")
+
+
+class _Record(Shape, frozen=True, omit_defaults=True):
+    topic: str | None = None
+    partition: str | None = None
+    offset: str | None = None
+    copy: str | None = None
+    segment: str | None = None
+    batch_position: str | None = None
+    whole: str | None = msgspec.field(name="said", default=None)
+    of: str | tuple[str, ...] = ()
+    none: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.columns() or self.of) is (self.none is not None):
+            raise ValueError("is how it is found, or why there is none")
+        if unknown := sorted(set(self.sources()) - record_sources().keys()):
+            raise ValueError(f"unknown records: {', '.join(unknown)}")
+
+    def columns(self) -> dict[str, str]:
+        named: dict[str, str] = msgspec.to_builtins(self)
+        return {name: each for name, each in named.items() if name not in {"of", "none"}}
+
+    def sources(self) -> tuple[str, ...]:
+        return (self.of,) if isinstance(self.of, str) else self.of
+
+
+class _Value(Shape, frozen=True, omit_defaults=True, rename={"kind": "as"}):
+    take: Literal["count", "sum", "min", "max", "first", "names", "numbers"]
+    column: str | None = None
+    kind: Literal["number", "bytes", "duration", "time"] | None = None
+
+
+class _Rule(Shape, frozen=True):
+    subject: str
+    severity: Literal["critical", "warning", "info"]
+    question: str
+    why: str
+    table: str
+    where: tuple[Mapping[str, Any], ...]
+    per: tuple[str, ...]
+    object_type: str
+    message: str
+    suggestion: str
+    since: _Since
+    record: _Record
+    values: Mapping[str, _Value] = {}
+    thresholds: Mapping[str, Threshold] = {}
+    restore: RestoreColumns | None = None
+    headline: str | None = None
+
+    def __post_init__(self) -> None:
+        for condition in self.where:
+            operators = condition.keys() - {"column"}
+            if "column" not in condition or len(operators) != 1 or not operators <= set(OPERATORS):
+                raise ValueError(f"not a condition: {condition}")
 
 
 @cache
@@ -185,91 +354,48 @@ def finding_rules() -> tuple[FindingRule, ...]:
     Raises:
         SchemaError: A file is not what a rule has to be.
     """
-    folder = files(__package__).joinpath(_FOLDER)
-    found = [
-        rule_of(each.name.removesuffix(".json"), json.loads(each.read_text(encoding="utf-8")))
-        for each in folder.iterdir()
-        if each.name.endswith(".json")
-    ]
-    return tuple(sorted(found, key=lambda each: each.name))
+    return tuple(rule_of(name, content) for name, _, content in documents(_FOLDER))
 
 
-def rule_of(name: str, document: Mapping[str, Any]) -> FindingRule:
+def rule_of(name: str, content: object) -> FindingRule:
     """Return the rule of a file.
 
     Raises:
         SchemaError: Something is missing, unknown or not allowed there.
     """
-    said = dict(document)
-    record, since = dict(said.pop("record", {})), said.pop("since", {})
-    record_of = record.pop("of", ())
-    try:
-        rule = FindingRule(
-            name=name,
-            subject=said.pop("subject"),
-            severity=said.pop("severity"),
-            question=said.pop("question"),
-            why=said.pop("why"),
-            table=said.pop("table"),
-            where=tuple(said.pop("where")),
-            per=tuple(said.pop("per")),
-            object_type=said.pop("object_type"),
-            message=said.pop("message"),
-            suggestion=said.pop("suggestion"),
-            values=said.pop("values", {}),
-            thresholds={
-                key: Threshold(each["value"], each["unit"], each["about"])
-                for key, each in said.pop("thresholds", {}).items()
-            },
-            since=since if since.keys() == {"take", "column"} else None,
-            no_since=since.get("none"),
-            no_record=record.pop("none", None),
-            record=record,
-            record_of=(record_of,) if isinstance(record_of, str) else tuple(record_of),
-            restore=_restore_columns(name, said.pop("restore", None)),
-            headline=said.pop("headline", f"{name.replace('_', ' ')}: {{count}}"),
-        )
-    except KeyError as error:
-        raise SchemaError(f"rule {name}: {error} is missing") from error
-    if said:
-        raise SchemaError(f"rule {name}: unknown: {', '.join(said)}")
-    _check(rule)
+    file = f"{_FOLDER}/{name}.json"
+    written = read_as(_Rule, content, file)
+    since = {"take": written.since.take, "column": written.since.column}
+    rule = FindingRule(
+        name=name,
+        subject=written.subject,
+        severity=written.severity,
+        question=written.question,
+        why=written.why,
+        table=written.table,
+        where=written.where,
+        per=written.per,
+        object_type=written.object_type,
+        message=written.message,
+        suggestion=written.suggestion,
+        values={key: msgspec.to_builtins(each) for key, each in written.values.items()},
+        thresholds=written.thresholds,
+        since={key: each for key, each in since.items() if each is not None} or None,
+        no_since=written.since.none,
+        no_record=written.record.none,
+        record=written.record.columns(),
+        record_of=written.record.sources(),
+        restore=written.restore,
+        headline=written.headline or f"{name.replace('_', ' ')}: {{count}}",
+    )
+    _check_commands(rule, file)
     return rule
 
 
-def _restore_columns(name: str, document: Mapping[str, str] | None) -> RestoreColumns | None:
-    if document is None:
-        return None
-    try:
-        return RestoreColumns(**document)
-    except TypeError as error:
-        raise SchemaError(f"rule {name}: restore: {error}") from error
-
-
-def _check(rule: FindingRule) -> None:
-    if rule.severity not in SEVERITIES:
-        raise SchemaError(f"rule {rule.name}: severity {rule.severity!r} is none of {SEVERITIES}")
-    _check_commands(rule)
-    if (rule.since is None) is (rule.no_since is None):
-        raise SchemaError(f"rule {rule.name}: since is a column, or why there is none")
-    if bool(rule.record or rule.record_of) is (rule.no_record is not None):
-        raise SchemaError(f"rule {rule.name}: record is how it is found, or why there is none")
-    unknown = set(rule.record_of) - record_sources().keys()
-    if unknown:
-        raise SchemaError(f"rule {rule.name}: unknown records: {', '.join(sorted(unknown))}")
-    for condition in rule.where:
-        operators = set(condition) - {"column"}
-        if "column" not in condition or len(operators) != 1 or not operators <= set(OPERATORS):
-            raise SchemaError(f"rule {rule.name}: not a condition: {condition}")
-    for value in rule.values.values():
-        if value.get("take") not in AGGREGATIONS:
-            raise SchemaError(f"rule {rule.name}: not a value: {value}")
-
-
-def _check_commands(rule: FindingRule) -> None:
+def _check_commands(rule: FindingRule, file: str) -> None:
     if "group_id" in rule.per:
         return
     if rule.names_tool_of_group():
-        raise SchemaError(f"rule {rule.name}: {{tool}} needs findings by group_id")
+        raise SchemaError("{tool} needs findings by group_id", file=file)
     if rule.restore is not None:
-        raise SchemaError(f"rule {rule.name}: restore needs findings by group_id")
+        raise SchemaError("restore needs findings by group_id", file=file)

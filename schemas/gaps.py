@@ -1,23 +1,153 @@
 """What a dump may not tell, by code, read from `gaps/`: a file for each family of codes.
 
 A code has what it means (`about`), what can be done (`advice`), its `words`
-(`schemas.gap_words`), the `place` it names (of `PLACE`) and its `parameters` by type. A `?` behind
+(`schemas.gaps`), the `place` it names (of `PLACE`) and its `parameters` by type. A `?` behind
 a place or a type says that it may lack.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from schemas.catalog import documents
 from schemas.errors import SchemaError
-from schemas.gap_words import NUMBER, Template
 from schemas.identities import kinds
 from schemas.names import SNAKE_CASE
+from schemas.reading import Explained, documents, read_as
+
+# The wording of a gap: a template that is filled with its place and its parameters.
+#
+# `{name}` is filled in as it is. `{name:# offset|# offsets}` is the first form for one and the
+# second for any other number, with the number in place of `#`; a count is only ever written so.
+# What stands in `[...]` is left out where a name in it has no value.
+
+NUMBER: Final = "#"
+"""Stands for the number in the forms of a count."""
+_PART: Final = re.compile(r"\{([a-z][a-z0-9_]*)(?::([^{}|\[\]]*)\|([^{}|\[\]]*))?\}|\[|\]|[{}]")
+_SUBJECTS: Final = ("{group_id}: ", "[{group_id}: ]")
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A place in a template for a value.
+
+    Attributes:
+        name: Of the value.
+        forms: Of a count: what is written of one, and of any other number; else None.
+    """
+
+    name: str
+    forms: tuple[str, str] | None = None
+
+
+Piece = str | Filled
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A run of text and values; one that is optional is left out where a value lacks."""
+
+    pieces: tuple[Piece, ...]
+    is_optional: bool
+
+    @property
+    def values(self) -> tuple[Filled, ...]:
+        """The places for values in it."""
+        return tuple(each for each in self.pieces if isinstance(each, Filled))
+
+
+@dataclass(frozen=True)
+class Template:
+    """The words of a gap, as they are written in its file.
+
+    Attributes:
+        text: What is written there.
+    """
+
+    text: str
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The template in order.
+
+        Raises:
+            SchemaError: A bracket or a brace has no other.
+        """
+        return tuple(_clauses(self.text))
+
+    @property
+    def values(self) -> tuple[Filled, ...]:
+        """All places for values."""
+        return tuple(value for each in self.clauses for value in each.values)
+
+    @property
+    def without_group(self) -> Template:
+        """The same without the group that it is about, where it begins with that one."""
+        for subject in _SUBJECTS:
+            if self.text.startswith(subject):
+                return Template(self.text.removeprefix(subject))
+        return self
+
+    def filled(self, values: Mapping[str, str | int | None]) -> str:
+        """Return the words.
+
+        Args:
+            values: By name: of a count the number, of all others their text; None where there is
+                none.
+
+        Raises:
+            KeyError: A value lacks that is not optional.
+        """
+        return "".join(_written(each, values) for each in self.clauses)
+
+
+def _written(clause: Clause, values: Mapping[str, str | int | None]) -> str:
+    if clause.is_optional and any(values.get(each.name) is None for each in clause.values):
+        return ""
+    return "".join(
+        each if isinstance(each, str) else written_value(each, values[each.name])
+        for each in clause.pieces
+    )
+
+
+def written_value(place: Filled, value: str | int | None) -> str:
+    """Return what stands for a value in a template.
+
+    Raises:
+        KeyError: There is no value.
+    """
+    if value is None:
+        raise KeyError(place.name)
+    if place.forms is None:
+        return str(value)
+    one, many = place.forms
+    return (one if value == 1 else many).replace(NUMBER, f"{value:,}")
+
+
+def _clauses(text: str) -> Iterator[Clause]:
+    pieces: list[Piece] = []
+    is_optional, end = False, 0
+    for part in _PART.finditer(text):
+        pieces += [text[end : part.start()]] if part.start() > end else []
+        end = part.end()
+        if part[0] in "{}" or part[0] == ("[" if is_optional else "]"):
+            raise SchemaError(f'"{part[0]}" at {part.start()} has no other', field="words")
+        if part[0] in "[]":
+            if pieces:
+                yield Clause(tuple(pieces), is_optional)
+            pieces, is_optional = [], part[0] == "["
+        else:
+            pieces.append(Filled(part[1], None if part[2] is None else (part[2], part[3])))
+    if is_optional:
+        raise SchemaError('"[" is never closed', field="words")
+    pieces += [text[end:]] if end < len(text) else []
+    if pieces:
+        yield Clause(tuple(pieces), is_optional=False)
+
 
 PLACE: Final = (
     *("topic", "partition", "from_offset", "to_offset"),
@@ -38,7 +168,6 @@ PLAIN_TYPES: Final = {
 """Types of parameters besides names, whose types are the kinds of `schemas.identities` (`group`),
 or several of a kind (`groups`)."""
 FOLDER: Final = "gaps"
-_KEYS: Final = ("about", "advice", "words", "place", "parameters")
 
 
 @dataclass(frozen=True)
@@ -135,9 +264,9 @@ def gap_kinds() -> Mapping[str, GapKind]:
         SchemaError: A file is wrong, or two gaps have one code.
     """
     found: dict[str, GapKind] = {}
-    for stem, file, document in documents(FOLDER):
+    for stem, file, content in documents(FOLDER):
         try:
-            kinds_of_file = {each.code: each for each in parse_gaps(document, stem)}
+            kinds_of_file = {each.code: each for each in parse_gaps(content, stem)}
         except SchemaError as error:
             raise error.in_file(file) from None
         if twice := sorted(found.keys() & kinds_of_file):
@@ -155,57 +284,59 @@ def gap_kind(code: str) -> GapKind:
     return gap_kinds()[code]
 
 
-def parse_gaps(document: object, family: str) -> Iterator[GapKind]:
+class _Gap(Explained, frozen=True):
+    advice: str
+    words: str
+    place: tuple[str, ...]
+    parameters: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        for text in (self.about, self.advice, self.words):
+            if not text.strip():
+                raise ValueError("a text is empty")
+
+
+class _Gaps(Explained, frozen=True):
+    gaps: Mapping[str, _Gap]
+
+
+def parse_gaps(content: object, family: str) -> Iterator[GapKind]:
     """Read the gaps of one file.
 
     Args:
-        document: The parsed JSON: `about` and, by code, `gaps`.
+        content: The parsed JSON: `about` and, by code, `gaps`.
         family: The file's name without suffix.
 
     Raises:
         SchemaError: The document makes no sense.
     """
-    file = _object(document, ("about", "gaps"))
-    for code, each in _object_of(file["gaps"], "gaps").items():
+    for code, each in read_as(_Gaps, content).gaps.items():
         try:
-            yield _kind(code, family, _object(each, _KEYS))
+            yield _kind(code, family, each)
         except SchemaError as error:
             raise error.inside(code) from None
 
 
-def _kind(code: str, family: str, each: Mapping[str, Any]) -> GapKind:
-    texts = {name: each[name] for name in ("about", "advice", "words")}
-    for name, text in texts.items():
-        if not isinstance(text, str) or not text.strip():
-            raise SchemaError("is no text", field=name)
-    if not isinstance(each["place"], list):
-        raise SchemaError("is no list", field="place")
+def _kind(code: str, family: str, gap: _Gap) -> GapKind:
     return GapKind(
         code=code,
         family=family,
-        about=texts["about"],
-        advice=texts["advice"],
-        template=Template(texts["words"]),
-        place=MappingProxyType(
-            {str(name).removesuffix("?"): str(name).endswith("?") for name in each["place"]}
-        ),
+        about=gap.about,
+        advice=gap.advice,
+        template=Template(gap.words),
+        place=MappingProxyType({name.removesuffix("?"): name.endswith("?") for name in gap.place}),
         parameters=MappingProxyType(
-            {
-                name: parameter_type(text)
-                for name, text in _object_of(each["parameters"], "parameters").items()
-            }
+            {name: parameter_type(text) for name, text in gap.parameters.items()}
         ),
     )
 
 
-def parameter_type(text: object) -> ParameterType:
+def parameter_type(text: str) -> ParameterType:
     """Read a type as a file has it: `count`, `groups`, `text?`.
 
     Raises:
         SchemaError: There is no such type.
     """
-    if not isinstance(text, str):
-        raise SchemaError(f"{text!r} is no type")
     name = text.removesuffix("?")
     is_optional = name != text
     names = kinds()
@@ -216,19 +347,3 @@ def parameter_type(text: object) -> ParameterType:
     if name not in names and name not in PLAIN_TYPES:
         raise SchemaError(f'"{text}" is no type: there are {", ".join((*PLAIN_TYPES, *names))}')
     return ParameterType(name, is_list=False, is_optional=is_optional)
-
-
-def _object(document: object, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return an object of just these keys."""
-    found = _object_of(document, "")
-    if lacking := [name for name in keys if name not in found]:
-        raise SchemaError(f"missing: {', '.join(lacking)}")
-    if unknown := sorted(found.keys() - set(keys)):
-        raise SchemaError(f"unknown: {', '.join(unknown)}")
-    return found
-
-
-def _object_of(document: object, field: str) -> Mapping[str, Any]:
-    if not isinstance(document, dict):
-        raise SchemaError("is no object", field=field)
-    return document

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from schemas import INTERNAL_TOPICS
+from schemas.names import INTERNAL_TOPICS
+from schemas.reading import Explained, load
 
 
 def kind_of(field: str) -> str | None:
@@ -18,7 +16,7 @@ def kind_of(field: str) -> str | None:
 
 def kinds() -> tuple[str, ...]:
     """Return all kinds; of two that know a name the first gives the pseudonym in text."""
-    return tuple(_document()["kinds"])
+    return tuple(_document().kinds)
 
 
 def text_of(field: str) -> str:
@@ -38,18 +36,17 @@ def text_of(field: str) -> str:
 
 def kind_of_fields(field: str) -> str | None:
     """Return what the fields of a document are named after; None where the names are our own."""
-    kind: str | None = _document()["keyed"]["fields"].get(field)
-    return kind
+    return _document().keyed.fields.get(field)
 
 
 def is_said(kind: str) -> bool:
     """Return whether sentences of groupscope have names of a kind."""
-    return kind not in _document()["unsaid"]["kinds"]
+    return kind not in _document().unsaid.kinds
 
 
 def is_withheld(field: str) -> bool:
     """Return whether a field of a manifest names places on the machine where the tool ran."""
-    return field in _document()["withheld"]["fields"]
+    return field in _document().withheld.fields
 
 
 def is_public(name: str) -> bool:
@@ -59,21 +56,39 @@ def is_public(name: str) -> bool:
 
 @cache
 def _kinds() -> Mapping[str, str]:
-    return {field: kind for kind, named in _document()["kinds"].items() for field in named}
+    return {field: kind for kind, named in _document().kinds.items() for field in named}
 
 
 @cache
 def _texts() -> Mapping[str, str]:
     return {
         field: what
-        for what, fields in _document()["text"].items()
-        if what != "about"
+        for what, fields in _document().text.items()
+        if not isinstance(fields, str)
         for field in fields
     }
 
 
+class _Keyed(Explained, frozen=True):
+    fields: Mapping[str, str]
+
+
+class _Unsaid(Explained, frozen=True):
+    kinds: frozenset[str]
+
+
+class _Withheld(Explained, frozen=True):
+    fields: frozenset[str]
+
+
+class _Identities(Explained, frozen=True):
+    kinds: Mapping[str, tuple[str, ...]]
+    text: Mapping[str, str | tuple[str, ...]]
+    keyed: _Keyed
+    unsaid: _Unsaid
+    withheld: _Withheld
+
+
 @cache
-def _document() -> dict[str, Any]:
-    text = files(__package__).joinpath("identities.json").read_text(encoding="utf-8")
-    document: dict[str, Any] = json.loads(text)
-    return document
+def _document() -> _Identities:
+    return load(_Identities, "identities.json")

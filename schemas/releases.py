@@ -1,14 +1,20 @@
-"""Kafka releases, and what in a dump shows that at least a certain one wrote it."""
+"""Kafka releases: what shows that one wrote a dump, and how they replay and load it differently.
+
+Rules of replaying are in `rules/replay_rules.json`, in which lines of releases differ; those of
+loading in `rules/loading_rules.json`, in which patch releases do as well.
+"""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
-_FILE = "rules/kafka_versions.json"
+from msgspec import field
+
+from schemas.errors import SchemaError
+from schemas.reading import Explained, Shape, load
+
 OLDEST = "0.9"
 """The oldest release whose rules are known."""
 
@@ -40,8 +46,7 @@ def _parts_of_a_line(parts: tuple[int, ...]) -> int:
     return 3 if parts[:1] == (0,) else 2
 
 
-@dataclass(frozen=True)
-class RecordEvidence:
+class RecordEvidence(Shape, frozen=True):
     """Records of a table, in a version or layout where given, which no older release writes."""
 
     topic: str
@@ -60,8 +65,7 @@ class RecordEvidence:
         )
 
 
-@dataclass(frozen=True)
-class FieldEvidence:
+class FieldEvidence(Shape, frozen=True):
     """A tagged field of a value that no older release sets; one that is not set is not stored."""
 
     topic: str
@@ -71,8 +75,7 @@ class FieldEvidence:
     at_least: str
 
 
-@dataclass(frozen=True)
-class MetadataVersion:
+class MetadataVersion(Shape, frozen=True):
     """The first level of the feature metadata.version that a release introduced.
 
     The release before it knows the level already, and writes it where unstable feature versions
@@ -84,26 +87,195 @@ class MetadataVersion:
     at_least: str
 
 
+class _Evidence(Explained, frozen=True):
+    records: tuple[RecordEvidence, ...]
+    fields: tuple[FieldEvidence, ...]
+    metadata_versions: tuple[MetadataVersion, ...]
+
+
 @cache
+def _evidence() -> _Evidence:
+    return load(_Evidence, "rules/kafka_versions.json")
+
+
 def record_evidence() -> tuple[RecordEvidence, ...]:
     """Return what records tell."""
-    return tuple(RecordEvidence(**each) for each in _document()["records"])
+    return _evidence().records
 
 
-@cache
 def field_evidence() -> tuple[FieldEvidence, ...]:
     """Return what fields of values tell, where they are set."""
-    return tuple(FieldEvidence(**each) for each in _document()["fields"])
+    return _evidence().fields
+
+
+def metadata_versions() -> tuple[MetadataVersion, ...]:
+    """Return what the feature metadata.version tells, lowest level first."""
+    return _evidence().metadata_versions
+
+
+@dataclass(frozen=True)
+class LoadFaults:
+    """Faults by what brokers do about them.
+
+    Attributes:
+        stopping: Faults of records that decode, for which a broker refuses the whole partition.
+        tolerated: Those that it passes over.
+        undecoded: Reasons why a record does not decode for which it refuses the partition.
+        of_earlier: Faults of records that do not fit those before them; others are of the record
+            alone, whatever came before it.
+    """
+
+    stopping: frozenset[str]
+    tolerated: frozenset[str]
+    undecoded: frozenset[str]
+    of_earlier: frozenset[str]
+
+
+class _Fault(Explained, frozen=True):
+    stops_loading: bool
+    of_itself: bool = False
+
+
+class _Undecoded(Explained, frozen=True):
+    stops_loading: frozenset[str]
+
+
+class _Faults(Explained, frozen=True):
+    faults: Mapping[str, _Fault]
+    undecoded: _Undecoded
 
 
 @cache
-def metadata_versions() -> tuple[MetadataVersion, ...]:
-    """Return what the feature metadata.version tells, lowest level first."""
-    return tuple(MetadataVersion(**each) for each in _document()["metadata_versions"])
-
-
-def _document() -> dict[str, list[dict[str, Any]]]:
-    document: dict[str, list[dict[str, Any]]] = json.loads(
-        files(__package__).joinpath(_FILE).read_text(encoding="utf-8")
+def load_faults() -> LoadFaults:
+    """Return the faults as they are shipped, of `rules/load_faults.json`."""
+    shipped = load(_Faults, "rules/load_faults.json")
+    stopping = frozenset(name for name, each in shipped.faults.items() if each.stops_loading)
+    return LoadFaults(
+        stopping=stopping,
+        tolerated=frozenset(shipped.faults) - stopping,
+        undecoded=shipped.undecoded.stops_loading,
+        of_earlier=frozenset(name for name, each in shipped.faults.items() if not each.of_itself),
     )
-    return document
+
+
+_REPLAY = "rules/replay_rules.json"
+_LOADING = "rules/loading_rules.json"
+RuleValue = str | int
+
+
+@dataclass(frozen=True)
+class RuleDifference:
+    """A rule in which releases differ.
+
+    Attributes:
+        about: What its values mean.
+        values: From which release on it has which, oldest first.
+    """
+
+    about: str
+    values: tuple[tuple[str, RuleValue], ...]
+
+
+@dataclass(frozen=True)
+class PatchReleases:
+    """Releases of a line between which no loading rule changes.
+
+    Attributes:
+        since: The first of them; None where the release is known with its patch, or where rules do
+            not tell the patches of its line apart.
+        values: The value of every loading rule.
+    """
+
+    since: str | None
+    values: Mapping[str, RuleValue]
+
+
+def replay_rule_values(release: str) -> dict[str, RuleValue]:
+    """Return the value of every replay rule in a release ("3.9", "4.3.1").
+
+    Raises:
+        SchemaError: The release is older than any that a rule knows.
+    """
+    return _values(_REPLAY, release)
+
+
+def loading_rule_values(release: str) -> tuple[PatchReleases, ...]:
+    """Return the loading rules of a release; of each patch, where it is named without one.
+
+    Raises:
+        SchemaError: The release is older than any that a rule knows.
+    """
+    if not is_line(release):
+        return (PatchReleases(None, _values(_LOADING, release)),)
+    line = line_of(release)
+    first = ".".join(str(part) for part in (*line, 0))
+    patches = {
+        since: release_key(since)
+        for rule in _differences(_LOADING).values()
+        for since, _ in rule.values
+        if line_of(since) == line and not is_line(since)
+    }
+    starts = sorted({first: release_key(first), **patches}.items(), key=lambda each: each[1])
+    found: list[PatchReleases] = []
+    for since, _ in starts:
+        values = _values(_LOADING, since)
+        if not found or found[-1].values != values:
+            found.append(PatchReleases(since, values))
+    return tuple(found) if len(found) > 1 else (PatchReleases(None, found[0].values),)
+
+
+def replay_rule_differences() -> Mapping[str, RuleDifference]:
+    """Return every replay rule by name, as they are shipped."""
+    return _differences(_REPLAY)
+
+
+def loading_rule_differences() -> Mapping[str, RuleDifference]:
+    """Return every loading rule by name, as they are shipped."""
+    return _differences(_LOADING)
+
+
+def _values(file: str, release: str) -> dict[str, RuleValue]:
+    return {
+        name: _value(file, name, rule.values, release) for name, rule in _differences(file).items()
+    }
+
+
+def _value(
+    file: str, name: str, values: tuple[tuple[str, RuleValue], ...], release: str
+) -> RuleValue:
+    known = [value for since, value in values if release_key(since) <= release_key(release)]
+    if not known:
+        raise SchemaError(f"has no value for release {release}", file=file, field=name)
+    return known[-1]
+
+
+class _From(Shape, frozen=True):
+    since: str = field(name="from")
+    value: RuleValue
+
+
+class _Difference(Explained, frozen=True):
+    values: tuple[_From, ...]
+
+    def __post_init__(self) -> None:
+        since = [release_key(each.since) for each in self.values]
+        if not since or since != sorted(set(since)):
+            raise ValueError("names its releases in ascending order")
+
+
+class _Differences(Explained, frozen=True):
+    rules: Mapping[str, _Difference]
+
+
+@cache
+def _differences(file: str) -> Mapping[str, RuleDifference]:
+    rules = {
+        name: RuleDifference(rule.about, tuple((each.since, each.value) for each in rule.values))
+        for name, rule in load(_Differences, file).rules.items()
+    }
+    if file == _REPLAY:
+        for name, rule in rules.items():
+            if not all(is_line(since) for since, _ in rule.values):
+                # What is replayed has one answer for a release that is named without its patch.
+                raise SchemaError("changes with a patch release", file=file, field=name)
+    return rules

@@ -3,12 +3,82 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
-from schemas.closed_lists import ClosedList
 from schemas.errors import SchemaError
 from schemas.names import SNAKE_CASE, refuse_duplicates
+from schemas.reading import Shape, load, read_as, words_of
 from schemas.shown import ALWAYS, MAIN, UNITS, View, check_sources
+
+# Closed lists that columns of text take their values from: in a table's file, or in `rules/`.
+
+
+@dataclass(frozen=True)
+class ClosedList:
+    """A list of words of which a column holds one, or null.
+
+    Attributes:
+        words: The words; none where another file has them.
+        of: Where they are the names of sections of files in `rules/`: "lag.verdicts".
+    """
+
+    words: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a list that is none, or has a word twice.
+
+        Raises:
+            SchemaError: It has no words, or words of its own and those of another file.
+        """
+        if bool(self.words) is bool(self.of):
+            raise SchemaError("a closed list has words, or names the section that has them")
+        if len(set(self.words)) < len(self.words):
+            raise SchemaError("a closed list has a word twice")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The words, in their order.
+
+        Raises:
+            SchemaError: There is no such section.
+        """
+        return self.words or tuple(
+            dict.fromkeys(word for place in self.of for word in _names_of_section(place))
+        )
+
+
+class Sections(Shape, frozen=True):
+    """Where the words of a closed list are: `{"of": "lag.verdicts"}`, or several likewise."""
+
+    of: str | tuple[str, ...]
+
+
+def closed_list(content: object) -> ClosedList:
+    """Return the closed list that a column declares.
+
+    Args:
+        content: Words, or `Sections`, as they are in the file.
+
+    Raises:
+        SchemaError: It is neither.
+    """
+    words = read_as(tuple[str, ...] | Sections, content)  # type: ignore[arg-type]
+    if isinstance(words, Sections):
+        return ClosedList(of=(words.of,) if isinstance(words.of, str) else words.of)
+    return ClosedList(words=words)
+
+
+@cache
+def _names_of_section(place: str) -> tuple[str, ...]:
+    name, _, section = place.partition(".")
+    file = f"rules/{name}.json"
+    words = tuple(words_of(load(dict[str, Any], file).get(section) or {}))
+    if not words:
+        raise SchemaError(f"has no {section!r} to take values from", file=file)
+    return words
+
 
 TABLE_KINDS = frozenset({"decoded", "data_log", "state", "history", "evaluation", "control"})
 TEXT_TYPES = frozenset({"string", "array<string>"})

@@ -6,16 +6,14 @@ is called by its section and its name there: `minutes` of `stalled` is `stalled_
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from schemas.errors import SchemaError
+from schemas.reading import document, read_as
 
 _FILES: Final = MappingProxyType(
     {
@@ -32,6 +30,7 @@ QUESTIONS: Final = tuple(_FILES)
 """What `rules:` of a settings file may have thresholds for."""
 
 _SHARE: Final = "_share"
+_T = TypeVar("_T")
 
 GivenThresholds = Mapping[str, Any]
 """A team's own thresholds, by name."""
@@ -59,7 +58,7 @@ def thresholds(question: str) -> dict[str, Threshold]:
     """Return the thresholds of a question by name, in the order of its file."""
     return {
         f"{section}_{key}".replace("-", "_"): Threshold(section, key, value, said.get("about", ""))
-        for section, said in _sections(rules_document(question))
+        for section, said in _sections(document(_path(question)))
         for key, value in said.items()
         if _is_number(value)
     }
@@ -83,30 +82,37 @@ def checked(question: str, overrides: GivenThresholds) -> None:
             raise SchemaError(f"{question}: {name} is {value!r}; a share is at most 1")
 
 
-def rules_document(question: str, overrides: GivenThresholds = NONE_GIVEN) -> dict[str, Any]:
+def rules_of(kind: type[_T], question: str, overrides: GivenThresholds = NONE_GIVEN) -> _T:
     """Return the rules file of a question, with a team's own thresholds in place of ours.
 
+    Args:
+        kind: The file's shape.
+        question: One of `QUESTIONS`.
+        overrides: The team's own thresholds.
+
     Raises:
-        SchemaError: A threshold is not what it has to be.
+        SchemaError: A threshold is not what it has to be, or the file is not of that shape.
     """
-    document: dict[str, Any] = json.loads(_text(_FILES[question]))
-    if not overrides:
-        return document
-    checked(question, overrides)
-    for name, each in thresholds(question).items():
-        if name in overrides:
-            kind = type(each.value)
-            document[each.section][each.key] = kind(overrides[name])
-    return document
+    return read_as(kind, rules_document(question, overrides), _path(question))
 
 
-@cache
-def _text(name: str) -> str:
-    return files(__package__).joinpath(f"rules/{name}.json").read_text(encoding="utf-8")
+def rules_document(question: str, overrides: GivenThresholds = NONE_GIVEN) -> dict[str, Any]:
+    """Return the content of a rules file; arguments and errors as in `rules_of`."""
+    content: dict[str, Any] = document(_path(question))
+    if overrides:
+        checked(question, overrides)
+        for name, each in thresholds(question).items():
+            if name in overrides:
+                content[each.section][each.key] = type(each.value)(overrides[name])
+    return content
 
 
-def _sections(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, said in document.items():
+def _path(question: str) -> str:
+    return f"rules/{_FILES[question]}.json"
+
+
+def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, said in content.items():
         if isinstance(said, dict) and not any(isinstance(each, dict) for each in said.values()):
             yield name, said
 

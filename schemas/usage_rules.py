@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_document
+from schemas.reading import Explained, Number, Shape
+from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
 MEGABYTE = 1_000_000
 
 
-@dataclass(frozen=True)
-class KafkaSetting:
+class KafkaSetting(Shape, frozen=True):
     """A setting of a topic.
 
     Attributes:
@@ -23,8 +23,7 @@ class KafkaSetting:
     default: str
 
 
-@dataclass(frozen=True)
-class GrowingRecord:
+class GrowingRecord(Shape, frozen=True):
     """A record type that grows with a group.
 
     Attributes:
@@ -73,35 +72,72 @@ class UsageRules:
     load_bytes_per_second: float
 
 
+class _Cleaner(Explained, frozen=True):
+    late_minutes: Number
+
+
+class _Commits(Explained, frozen=True):
+    interval_seconds: Number
+    observed_seconds: Number
+
+
+class _Clocks(Explained, frozen=True):
+    seconds: Number
+
+
+class _Near(Explained, frozen=True):
+    share: Number
+
+
+class _Growth(Explained, frozen=True):
+    records: Mapping[str, GrowingRecord]
+
+
+class _OneShot(Explained, frozen=True):
+    least_groups: int
+    patterns: tuple[tuple[str, str], ...]
+
+
+class _Load(Explained, frozen=True):
+    hot_times: Number
+    hot_megabytes: Number
+    megabytes_per_second: Number
+
+
+class _Usage(Explained, frozen=True):
+    settings: Mapping[str, str | KafkaSetting]
+    compacted: frozenset[str]
+    cleaner: _Cleaner
+    cleaner_verdicts: Mapping[str, str]
+    commits: _Commits
+    clocks: _Clocks
+    near: _Near
+    growth: _Growth
+    one_shot: _OneShot
+    load: _Load
+
+
 def usage_rules(overrides: GivenThresholds = NONE_GIVEN) -> UsageRules:
     """Return the rules as they are shipped, or as a team has them.
 
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    document = rules_document("usage", overrides)
-    settings = {
-        name: KafkaSetting(said["broker"], said["default"])
-        for name, said in document["settings"].items()
-        if name != "about"
-    }
-    growing = {
-        name: GrowingRecord(said["grows_with"], tuple(said["lists"]))
-        for name, said in document["growth"]["records"].items()
-    }
+    rules = rules_of(_Usage, "usage", overrides)
+    settings = {name: each for name, each in rules.settings.items() if not isinstance(each, str)}
     return UsageRules(
-        settings,
-        frozenset(document["compacted"]),
-        document["cleaner"]["late_minutes"],
-        dict(document["cleaner_verdicts"]),
-        document["commits"]["interval_seconds"],
-        document["commits"]["observed_seconds"],
-        document["clocks"]["seconds"],
-        document["near"]["share"],
-        growing,
-        document["one_shot"]["least_groups"],
-        tuple((pattern, name) for pattern, name in document["one_shot"]["patterns"]),
-        document["load"]["hot_times"],
-        document["load"]["hot_megabytes"] * MEGABYTE,
-        document["load"]["megabytes_per_second"] * MEGABYTE,
+        settings=settings,
+        compacted=rules.compacted,
+        late_minutes=rules.cleaner.late_minutes,
+        cleaner_verdicts=rules.cleaner_verdicts,
+        interval_seconds=rules.commits.interval_seconds,
+        observed_seconds=rules.commits.observed_seconds,
+        clock_seconds=rules.clocks.seconds,
+        near_share=rules.near.share,
+        growing=rules.growth.records,
+        least_groups=rules.one_shot.least_groups,
+        patterns=rules.one_shot.patterns,
+        hot_times=rules.load.hot_times,
+        hot_bytes=rules.load.hot_megabytes * MEGABYTE,
+        load_bytes_per_second=rules.load.megabytes_per_second * MEGABYTE,
     )

@@ -14,8 +14,17 @@ import polars as pl
 from analytics.contracts import table_of
 from analytics.dump.inspection.limitations import ranges
 from analytics.epoch_times import iso_time, milliseconds_of
-from schemas.gap_words import NUMBER, Filled
-from schemas.gaps import COUNT, PATTERN, PLACE, TEXT, GapKind, ParameterType, gap_kind
+from schemas.gaps import (
+    COUNT,
+    NUMBER,
+    PATTERN,
+    PLACE,
+    TEXT,
+    Filled,
+    GapKind,
+    ParameterType,
+    gap_kind,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

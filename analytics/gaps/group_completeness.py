@@ -42,8 +42,6 @@ from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from analytics.replay.log.frames import Frame
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

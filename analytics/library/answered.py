@@ -18,7 +18,7 @@ from analytics.tables.stored_tables import folder_of
 from analytics.tables.table_frames import table_frame
 from analytics.workspace import Workspace
 from schemas import table
-from schemas.nearest_names import did_you_mean
+from schemas.names import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

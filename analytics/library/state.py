@@ -37,7 +37,7 @@ from analytics.tables.decoded_records import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.tables.table_frames import table_frame
 from schemas import table, tables
-from schemas.nearest_names import did_you_mean, nearest_name
+from schemas.names import did_you_mean, nearest_name
 from schemas.thresholds import GivenThresholds
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from schemas.nearest_names import did_you_mean
+from schemas.names import did_you_mean
 
 if TYPE_CHECKING:
     from analytics.questions.question import Question

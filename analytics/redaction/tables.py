@@ -16,7 +16,7 @@ from analytics.gaps.gap import gap_of_row
 from analytics.redaction.pseudonyms import Pseudonyms
 from analytics.redaction.text import NamesInText
 from schemas.identities import kind_of, text_of
-from schemas.setting_names import public_settings
+from schemas.kafka_settings import public_settings
 
 _RESOURCES = ("group", "topic")
 SETTING: Final = "setting"

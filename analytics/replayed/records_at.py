@@ -3,130 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from analytics.engine.key_places import homes_in
 from analytics.replay.dump.coverage import log_starts
-from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
-from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, timeless_ends
+from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, cut_all, timeless_ends
 from analytics.replayed.replayed_workspace import replayed_instant
-from analytics.tables.decoded_records import from_offset, records_folder
 from analytics.tables.record_reader import RecordReader
-from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
-from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _PLACE = ("topic", "partition", "offset", "timestamp")
-_SNAPSHOT = ".checkpoint"
+_SEGMENT = "segment"
+"""A snapshot of the metadata log counts by its own time and end, which the file's name has."""
 
 
 def records_at(
-    replayed: ReplayedWorkspace,
+    state: ReplayedWorkspace,
     name: str,
     columns: Sequence[str],
-    condition: pc.Expression | None = None,
+    where: pc.Expression | None = None,
 ) -> pa.Table:
-    """Return the records of a decoded table in order of offset.
+    """Return the records of a decoded table, of all groups, by partition in order of offset.
+
+    What was deleted below a log's start before the end of the dump is there, too.
 
     Args:
-        replayed: Says the instant, which lines are followed, and where decoded tables are.
+        state: Says the instant, which lines are followed, and where decoded tables are.
         name: Of the decoded table.
-        columns: What is needed; `partition` and `offset` are there too.
-        condition: Which records; None is all.
+        columns: What is needed; topic, partition, offset and timestamp are there too.
+        where: Which records; None is all.
 
     Returns:
         No rows where the workspace holds no decoded tables.
+
+    Raises:
+        WorkspaceError: A file is damaged.
     """
-    needed = list(dict.fromkeys([*_PLACE, *columns]))
-    found = _on_lines(replayed, name, needed, [] if condition is None else [condition])
-    ends = replayed.as_of["offsets"]
-    if ends and found.num_rows:
-        below = [
-            offset < ends.get(f"{topic}-{partition}", offset + 1)
-            for topic, partition, offset in zip(
-                *(found[each].to_pylist() for each in ("topic", "partition", "offset")), strict=True
-            )
-        ]
-        found = found.filter(pa.array(below))
-    return found.sort_by([("partition", "ascending"), ("offset", "ascending")])
-
-
-def _on_lines(
-    replayed: ReplayedWorkspace, name: str, columns: list[str], required: list[pc.Expression]
-) -> pa.Table:
-    """Read what survived, and where another line is followed what that one has instead."""
-    left = [from_offset(each.topic, each.partition, each.diverges_at) for each in replayed.lines]
-    conditions, swapped = [*required, *(~each for each in left)], replayed.before_swaps
-    found = []
-    if swapped:
-        before, of_them = f"{BEFORE_SWAPS}/{DECODED}/{name}", is_before_swaps(swapped)
-        found.append(_read(replayed, before, columns, [*conditions, of_them]))
-        conditions.append(is_elsewhere(swapped))
-    found.append(_read(replayed, f"{DECODED}/{name}", columns, conditions))
-    if not any(each is not None for each in found):
-        return pa.table({column: pa.array([], pa.null()) for column in columns})
-    for line in replayed.lines:
-        for piece in line.pieces:
-            where = from_offset(line.topic, line.partition, piece.first, piece.end)
-            folder = f"{DIVERGED}/{piece.copy}/{DECODED}/{name}"
-            found.append(_read(replayed, folder, columns, [*required, where]))
-    return pa.concat_tables(
-        [each for each in found if each is not None], promote_options="permissive"
-    )
-
-
-def _read(
-    replayed: ReplayedWorkspace, folder: str, columns: list[str], conditions: list[pc.Expression]
-) -> pa.Table | None:
-    """Return records that are not later than the instant; None where there is no such table."""
-    source = replayed.source
-    path = records_folder(source, folder)
-    if path is None:
-        return None
-    with reading(path):
-        records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
-    time = replayed.as_of["time"]
-    if time is not None:
-        stamp = pa.scalar(datetime.fromisoformat(time), records.schema.field("timestamp").type)
-        in_time = pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
-        for each in replayed.frames:
-            # A log whose times go back is cut at an offset, whatever the times before it say.
-            is_there = pc.field("topic") == each["topic"]
-            is_there &= pc.field("partition") == each["partition"]
-            if each["topic"] == CLUSTER_METADATA:
-                # A snapshot counts by its own time.
-                is_there &= ~pc.ends_with(pc.field("segment").cast(pa.string()), _SNAPSHOT)
-            in_time |= is_there
-            in_time &= ~is_there | (pc.field("offset") < each["possible_end"])
-        conditions = [*conditions, in_time]
-    where = None
-    for each in conditions:
-        where = each if where is None else where & each
-    with reading(path):
-        return records.to_table(columns=columns, filter=where)
+    return arrow_rows(CountedRecords(state).table(name, columns, where))
 
 
 class CountedRecords:
-    """The records of a replayed workspace that count, of the groups that are asked about."""
+    """The decoded records of a replayed workspace that count at its instant."""
 
     def __init__(self, state: ReplayedWorkspace) -> None:
         self._source = CutRecords(state)
+        self._of_all = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
         self._instant = replayed_instant(state.as_of, state.frames)
         self._log_starts = log_starts(state.manifest) if self._instant.is_end else {}
 
     def rows(
         self, name: str, fields: Mapping[str, str], topic: str = CONSUMER_OFFSETS
     ) -> pl.DataFrame:
-        """Read a decoded table.
+        """Read fields of a decoded table, of the groups that are asked about.
 
         Args:
             name: The table ("group_metadata").
@@ -140,6 +77,17 @@ class CountedRecords:
         found = self._source.rows(name, {**fields, **PLACE}, topic)
         ends = self._timeless_ends if found["_timestamp"].null_count() else {}
         return cut(found, self._instant, log_starts=self._log_starts, timeless_ends=ends)
+
+    def table(
+        self, name: str, columns: Sequence[str], where: pc.Expression | None = None
+    ) -> pl.DataFrame:
+        """Read columns of a decoded table, of all groups (see `records_at`)."""
+        asked = list(dict.fromkeys((*_PLACE, *columns)))
+        needed = list(dict.fromkeys((*asked, _SEGMENT)))
+        found = self._of_all.table_where(name, needed, where)
+        ends = self._timeless_ends if found["timestamp"].null_count() else {}
+        counted = cut_all({name: found}, self._instant, timeless=ends)[name]
+        return counted.select(asked).sort("partition", "offset", maintain_order=True)
 
     @cached_property
     def _timeless_ends(self) -> Mapping[tuple[str, int], int]:

@@ -37,7 +37,7 @@ from analytics.wire.columns import invalid_rows, struct_type, take, to_array
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import dialect_reader, key_reader
 from schemas import SHARE_GROUP_STATE, record_type
-from schemas.dialects import KIP_932_TEXT, dialect_types
+from schemas.catalog import KIP_932_TEXT, dialect_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

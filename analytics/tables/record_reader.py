@@ -205,12 +205,14 @@ class RecordReader:
             every = reduce(and_, [pc.field("topic") == topic, *self._conditions(name), *conditions])
             yield where, columns, every
 
-    def table_where(self, name: str, columns: Sequence[str], where: pc.Expression) -> pl.DataFrame:
+    def table_where(
+        self, name: str, columns: Sequence[str], where: pc.Expression | None
+    ) -> pl.DataFrame:
         """Read columns of the records that fulfil a condition; statistics of files are heeded."""
         found = [self.empty(name).select(columns)]
         for each, conditions in self._on_lines(name):
             with reading(self.source.location):
-                every = reduce(and_, [where, *conditions])
+                every = _all([*([] if where is None else [where]), *conditions])
                 found.append(_frame(each.to_table(columns=list(columns), filter=every)))
         return pl.concat(found)
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Index = NDArray[np.int64]
     Mask = NDArray[np.bool_]
-    from numpy.typing import NDArray
 
     from schemas.model import Field, Struct
 

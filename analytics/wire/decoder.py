@@ -31,7 +31,7 @@ from analytics.wire.structs import (
     TagSection,
 )
 from schemas import embedded, record_type
-from schemas.dialects import dialect_types
+from schemas.catalog import dialect_types
 from schemas.model import Struct
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from analytics.wire.columns import (
 )
 from analytics.wire.cursor import Cursor, Reason
 from analytics.wire.defaults import absent, absent_struct, default
-from schemas.embedded_message import FIELDS_WRITTEN
+from schemas.model import FIELDS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from analytics.wire.cursor import Cursor
     from analytics.wire.embedded import EmbeddedReader
     from analytics.wire.field_walk import FieldWalk
-    from analytics.wire.fields import Reader
     from schemas.model import Field, Struct
 
 # The tagged section that ends every struct of a flexible version.

@@ -14,8 +14,8 @@ from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Set
 from analytics.side_files import MOST_INT, read_bytes, read_text, whole_number
 from jobs.cli.options.shared import in_order
 from schemas.errors import SchemaError
-from schemas.nearest_names import nearest_name
-from schemas.setting_names import BROKER, GROUP, is_setting, nearest_setting
+from schemas.kafka_settings import BROKER, GROUP, is_setting, nearest_setting
+from schemas.names import nearest_name
 from schemas.thresholds import QUESTIONS, checked, thresholds
 
 settings_options = in_order(

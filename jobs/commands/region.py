@@ -170,7 +170,7 @@ def _show_alone(
     from jobs.cli.exit_codes import CANNOT_TELL, DONE  # noqa: PLC0415
     from jobs.cli.settings_files import read_settings  # noqa: PLC0415
     from reports.answers.region import region_text  # noqa: PLC0415
-    from schemas.region_rules import region_rules  # noqa: PLC0415
+    from schemas.evaluation_rules import region_rules  # noqa: PLC0415
 
     settings = read_settings(options["broker_configs"], options["config"])
     answer = checkpoints_alone(contributions, region_rules(settings.from_file.thresholds("region")))

@@ -33,7 +33,7 @@ from reports.answers.share_dialects import MAIN, TABLES, dialect_notes, dialect_
 from reports.layout.sentences import nothing
 from reports.row_formats import Text, render, rendered
 from schemas import table
-from schemas.dialects import CHECKPOINT_DELTA, KIP_932_TEXT
+from schemas.catalog import CHECKPOINT_DELTA, KIP_932_TEXT
 
 if TYPE_CHECKING:
     from analytics.dump.files.model import Plan

@@ -13,7 +13,7 @@ from reports.layout.table_section import as_main, table_section, without
 from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
-from schemas.diff_causes import diff_causes
+from schemas.evaluation_rules import diff_causes
 
 CANNOT_TELL = "cannot_tell"
 NO_DIFFERENCE = "no difference"

@@ -12,8 +12,7 @@ import pyarrow as pa
 from reports.durations import durations
 from reports.layout.table_section import as_main, heads_of, table_section, without
 from reports.row_formats import Section
-from schemas.expiration_rules import OFFSET_STATUSES
-from schemas.generated_names import tools_by_pattern
+from schemas.expiration_rules import OFFSET_STATUSES, tools_by_pattern
 
 WHAT_IF_VERDICTS = (
     *("would_lose_now", "would_have_lost", "cannot_tell", "not_lost_in_period", "safe"),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from reports.layout.section import ROWS, Section, raw_section
 from reports.layout.sentences import paragraphs
 from reports.layout.table_section import table_section, without
-from schemas.dialects import broken_chain_words, odd_chain_words, reading_words
+from schemas.catalog import broken_chain_words, odd_chain_words, reading_words
 
 MAIN: Final = "share_partitions"
 TABLES: Final = (MAIN, "share_batches", "share_checkpoints", "chain", "share_readings")

@@ -30,7 +30,7 @@ from reports.layout.table_section import heads_of, table_section
 from reports.printed_times import instants, times
 from reports.row_formats import Text, render, rendered
 from schemas import table
-from schemas.timeline_rules import harmless_verdicts
+from schemas.evaluation_rules import harmless_verdicts
 
 _NOTHING = "Nothing happened in that time."
 

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 import pyarrow as pa
 
-from schemas.timeline_rules import SINCE, timeline_verdicts
+from schemas.evaluation_rules import SINCE, timeline_verdicts
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
 _VERDICT: Final = "verdict"

@@ -23,8 +23,7 @@ from analytics.wire.cursor import ByteBuffer, Cursor, Journal
 from analytics.wire.decoder import early_readers, embedded_readers
 from analytics.wire.embedded import EmbeddedReader
 from schemas import all_embedded
-from schemas.embedded_message import FIELDS_WRITTEN
-from schemas.model import Embedded, EmbeddedUse
+from schemas.model import FIELDS_WRITTEN, Embedded, EmbeddedUse
 from tests.fuzz.fuzzing import fuzz, loops_run
 from tests.fuzz.made_messages import random_embedded
 from tests.support.consumer_protocol import parse_assignment, parse_subscription

@@ -11,8 +11,8 @@ import pytest
 
 from analytics.questions.findings.configured_rules import configured_rules
 from jobs.cli.settings_files import read_settings
+from schemas.catalog import parse_record_type
 from schemas.finding_rules import finding_rules
-from schemas.parse import parse_record_type
 from tests.support.checkout import files_of
 
 ROOT = Path(__file__).resolve().parents[2]

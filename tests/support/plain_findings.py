@@ -193,7 +193,7 @@ def _worded(sentence: str, values: Mapping[str, WordedValue], phrasing: Phrasing
 
 
 class _Sentence(string.Formatter):
-    """Puts values into sentences; what follows a colon is the noun of a number."""
+    """Puts values into sentences; what follows a colon is the noun of a number, or `one|many`."""
 
     def __init__(self, phrasing: Phrasing) -> None:
         self._says = phrasing
@@ -201,9 +201,10 @@ class _Sentence(string.Formatter):
     def format_field(self, value: WordedValue, format_spec: str) -> str:
         if not format_spec:
             return _text(value, self._says)
-        if value.value is None:
-            return f"an unknown number of {format_spec}s"
-        return f"{value.value:,} {format_spec}{'' if value.value == 1 else 's'}"
+        number = "an unknown number of" if value.value is None else f"{value.value:,}"
+        if "|" in format_spec:
+            return format_spec.split("|")[value.value != 1].replace("#", number)
+        return f"{number} {format_spec}{'' if value.value == 1 else 's'}"
 
 
 def _worded_command(

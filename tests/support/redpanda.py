@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from schemas import record_type
-from schemas.dialects import REDPANDA, dialect_types
+from schemas.catalog import REDPANDA, dialect_types
 from tests.support.encoder import encode_key, encode_value
 from tests.support.segments import NOW, Record
 

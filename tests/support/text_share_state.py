@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from schemas.dialects import dialect_types
+from schemas.catalog import dialect_types
 from tests.support.encoder import encode_key, encode_value
 from tests.support.reference_share_coordinator import (
     ReferenceShareCoordinator,

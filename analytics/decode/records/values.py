@@ -16,7 +16,7 @@ from analytics.wire.cursor import Cursor, Reason, UnknownTags
 from analytics.wire.decoder import value_reader
 from analytics.wire.defaults import absent_struct
 from schemas import record_types
-from schemas.config_values import WITHHELD, sensitive_settings
+from schemas.kafka_settings import WITHHELD, sensitive_settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

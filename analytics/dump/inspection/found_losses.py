@@ -18,7 +18,7 @@ from analytics.dump.inspection.survey import (
 from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from analytics.dump.batches.damage import Damage
     from analytics.dump.batches.segment_stats import SegmentSurvey

@@ -13,7 +13,7 @@ import numpy as np
 
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from schemas import record_type
-from schemas.dialects import REDPANDA, dialect_types
+from schemas.catalog import REDPANDA, dialect_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import table_of
-from schemas.expiration_rules import AuditRules, group_endings
-from schemas.generated_names import tool_naming
+from schemas.expiration_rules import AuditRules, group_endings, tool_naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -57,7 +57,6 @@ from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
-    from analytics.questions.expiration.offset_log import GroupRecords
     from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.metadata_log import Beginning
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from analytics.questions.findings.evidence import KnownRecords
 from analytics.replay.log.arrow_rows import polars_rows
-from schemas.finding_rules import FindingRule
-from schemas.group_tools import command_for_type, tool_of
+from schemas.finding_rules import FindingRule, command_for_type, tool_of
 
 GROUPS: Final = "groups"
 """The table that has the types of groups."""

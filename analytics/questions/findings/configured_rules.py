@@ -10,7 +10,7 @@ from analytics.errors import InputNotRecognizedError
 from analytics.questions.findings.suppressions import Suppression
 from schemas.finding_rules import FindingRule, finding_rules
 from schemas.model import SchemaError
-from schemas.nearest_names import nearest_name
+from schemas.names import nearest_name
 
 _NEEDED = ("rule", "reason", "owner", "until")
 _ALLOWED = (*_NEEDED, "group_id", "topic")

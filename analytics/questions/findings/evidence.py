@@ -15,8 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from schemas import table as contract
-from schemas.finding_records import FIRST, LOCATION, RecordSource, record_sources
-from schemas.finding_rules import RECORD_AT, FindingRule
+from schemas.finding_rules import (
+    FIRST,
+    LOCATION,
+    RECORD_AT,
+    FindingRule,
+    RecordSource,
+    record_sources,
+)
 
 EVIDENCE: Final = ("copy", "topic", "partition", "offset", "segment", "batch_position")
 RECORD_PREFIX: Final = "record_of_finding_"

@@ -18,7 +18,7 @@ from schemas.errors import SchemaError
 from schemas.finding_rules import FindingRule
 
 if TYPE_CHECKING:
-    from schemas.finding_rules import FindingRule, Threshold
+    from schemas.finding_rules import Threshold
 
 # Which rows a rule is about: its conditions as a mask over a table.
 #

@@ -36,8 +36,7 @@ from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for, stored_rows
 from analytics.tables.parted_table import PartedTable
-from schemas.finding_records import record_sources
-from schemas.finding_rules import SEVERITIES
+from schemas.finding_rules import SEVERITIES, record_sources
 
 if TYPE_CHECKING:
     from analytics.questions.findings.wording import Phrasing

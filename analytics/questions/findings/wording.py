@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from schemas.errors import SchemaError
+from schemas.gap_words import NUMBER
 
 Phrasing = Mapping[str, Callable[[Any], Any]]
 """How numbers are said that are no plain ones: `bytes`, and `duration` of milliseconds."""
@@ -43,7 +44,8 @@ def worded(
     """Return a sentence with the values of its names, once for each finding.
 
     Args:
-        sentence: With names in braces; `{offsets:offset}` is a number and its noun.
+        sentence: With names in braces; `{offsets:offset}` is a number and its noun, and
+            `{offsets:# offset is|# offsets are}` what is written of one, and of any other number.
         values: By name.
         phrasing: How numbers are said that are no plain ones.
         count: How many findings there are.
@@ -157,9 +159,11 @@ def _each_once(values: pl.Series, say: Callable[[Any], str]) -> pl.Series:
 
 
 def _counted(value: Any, noun: str) -> str:  # noqa: ANN401 - a cell
-    if value is None:
-        return f"an unknown number of {noun}s"
-    return f"{value:,} {noun}{'' if value == 1 else 's'}"
+    one, is_split, many = noun.partition("|")
+    if not is_split:
+        one, many = f"{NUMBER} {noun}", f"{NUMBER} {noun}s"
+    number = "an unknown number of" if value is None else f"{value:,}"
+    return (one if value == 1 else many).replace(NUMBER, number)
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - a cell

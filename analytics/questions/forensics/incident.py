@@ -22,7 +22,7 @@ from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replayed.records_at import records_at
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from schemas.timeline_rules import harmless_verdicts
+from schemas.evaluation_rules import harmless_verdicts
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

@@ -17,7 +17,7 @@ from analytics.questions.rebalances.epochs import in_life_before
 from analytics.questions.rebalances.grown_topics import grown_topics, perhaps_grown_topics
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, uncompacted_from
-from schemas.rebalance_causes import coordinator_failures, rebalance_causes
+from schemas.evaluation_rules import coordinator_failures, rebalance_causes
 
 (
     LEADER_LOST,

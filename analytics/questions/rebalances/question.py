@@ -17,8 +17,7 @@ from analytics.replay.dump.times import last_record_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.tables.parted_table import PartedTables
 from schemas import CONSUMER_OFFSETS
-from schemas.evaluation_rules import RebalanceRules, rebalance_rules
-from schemas.rebalance_causes import rebalance_causes
+from schemas.evaluation_rules import RebalanceRules, rebalance_causes, rebalance_rules
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

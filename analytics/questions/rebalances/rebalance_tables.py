@@ -31,8 +31,6 @@ from analytics.replayed.whole_groups import frame_of, group_reads
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from analytics.replay.log.coverage import Coverage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.stored_tables import StoredTables

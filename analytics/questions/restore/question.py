@@ -44,8 +44,6 @@ from analytics.tables.stored_tables import StoredTables
 from schemas.releases import release_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 

@@ -20,7 +20,7 @@ from analytics.gaps.workspace_parts import left_out_of
 from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE
-from schemas.share_limits import group_type_setting, limit_verdicts, share_limits
+from schemas.share_rules import group_type_setting, limit_verdicts, share_limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from analytics.gaps.group_selection import GroupSelection
     from analytics.replayed.given_settings import Settings
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-    from schemas.share_limits import Bounds, Limit
+    from schemas.share_rules import Bounds, Limit
 
 EXCEEDED, OUT_OF_BOUNDS, DIFFERS, CANNOT_TELL, REACHED, NOT_IN_RELEASE, WITHIN, NOT_RECORDED = (
     "exceeded",

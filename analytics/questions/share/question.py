@@ -43,8 +43,7 @@ from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.topics import topics_gone, with_names
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from schemas.share_limits import limit_verdicts
-from schemas.share_rules import share_rules
+from schemas.share_rules import limit_verdicts, share_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.contracts import contract_schema
-from schemas.timeline_rules import timeline_verdicts
+from schemas.evaluation_rules import timeline_verdicts
 
 LOST = "lost_by_election"
 LOST_BY_GROWTH = "lost_by_partition_count"

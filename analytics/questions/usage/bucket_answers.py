@@ -53,8 +53,6 @@ from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pyarrow as pa
 
     from analytics.questions.usage.cleaner import LogSettings

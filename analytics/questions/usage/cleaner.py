@@ -19,8 +19,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from schemas.usage_rules import UsageRules
 
 # Which settings are in force for an internal topic at a broker, and who says so.

@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of_frame
 from analytics.questions.usage.sums import ranking
 from analytics.replay.log.arrow_rows import polars_rows
-from schemas.group_tools import tool_of
+from schemas.finding_rules import tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
-    from schemas.group_tools import GroupTool
+    from schemas.finding_rules import GroupTool
     from schemas.usage_rules import UsageRules
 
 OFFSETS_COLUMNS: Final = ("group_id", "topic", "partition", "commit_timestamp", "complete")

@@ -37,7 +37,7 @@ from analytics.replay.groups.tables import group_rows
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from analytics.replay.groups.coded_log import Flags, Numbers
     from analytics.replay.log.as_of import Decoded

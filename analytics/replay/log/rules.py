@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.releases import line_of, release_key
-from schemas.replay_rules import PatchReleases, loading_rule_values, replay_rule_values
+from schemas.releases import (
+    PatchReleases,
+    line_of,
+    loading_rule_values,
+    release_key,
+    replay_rule_values,
+)
 
 NEWEST = "4.4"
 """The release whose rules apply where nothing shows which one it was."""

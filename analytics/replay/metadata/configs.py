@@ -9,7 +9,7 @@ import polars as pl
 from analytics.contracts import contract_frame
 from analytics.replay.log.meanings import word
 from analytics.replay.metadata.metadata_log import CERTAIN
-from schemas.config_values import RESOURCE_TYPES, harmless_settings, sensitive_settings
+from schemas.kafka_settings import RESOURCE_TYPES, harmless_settings, sensitive_settings
 
 if TYPE_CHECKING:
     from analytics.replay.metadata.metadata_log import MetadataLog

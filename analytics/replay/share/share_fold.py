@@ -37,8 +37,6 @@ from analytics.replay.share.share_records import (
 from analytics.time_columns import times_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from analytics.replay.log.as_of import Decoded
 
 # The combiner of share state over whole columns (Kafka's ``PersisterStateBatchCombiner``).

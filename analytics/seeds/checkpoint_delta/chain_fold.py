@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from analytics.seeds.checkpoint_delta.chain_records import RECORDS
 from analytics.wire.compiled import compiled
-from schemas.dialects import broken_chain_words, odd_chain_words
+from schemas.catalog import broken_chain_words, odd_chain_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from analytics.dump.files.model import MAX_OFFSET
-from schemas.dialects import CHECKPOINT_DELTA, dialect_types
+from schemas.catalog import CHECKPOINT_DELTA, dialect_types
 
 CHECKPOINT, DELTA = 0, 1
 TABLES = ("share_checkpoint", "share_delta")

@@ -31,7 +31,7 @@ from analytics.seeds.checkpoint_delta.chain_fold import (
 )
 from analytics.seeds.checkpoint_delta.chain_records import CHECKPOINT
 from schemas import ZERO_UUID
-from schemas.dialects import broken_chain_words
+from schemas.catalog import broken_chain_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from analytics.seeds.checkpoint_delta.chain_fold import Chains
 
     Numbers = NDArray[np.int64]
-    from numpy.typing import NDArray
 
     from analytics.seeds.checkpoint_delta.chain_records import ChainLog, Lost
 

@@ -25,7 +25,7 @@ from analytics.seeds.checkpoint_delta.chain_records import IDS, RECORDS, TABLES,
 from analytics.wire.columns import invalid_rows, struct_type, take, to_array
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import dialect_reader
-from schemas.dialects import CHECKPOINT_DELTA, dialect_types
+from schemas.catalog import CHECKPOINT_DELTA, dialect_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

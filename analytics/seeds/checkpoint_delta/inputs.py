@@ -37,7 +37,7 @@ from analytics.dump.files.storage import (
 from analytics.errors import InputNotRecognizedError
 from analytics.seeds.checkpoint_delta.chain_records import IDS, RECORDS, TABLES, ChainLog, Lost
 from analytics.seeds.checkpoint_delta.control_segments import read_copy
-from schemas.dialects import CHECKPOINT_DELTA, dialect_types
+from schemas.catalog import CHECKPOINT_DELTA, dialect_types
 from schemas.fields import INTEGER_BOUNDS
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from analytics.seeds.region.evidence import NEEDS, dumped_groups, owners_then
 from analytics.seeds.region.rows import TABLES, tables_of
 from analytics.seeds.region.table import Judgement, Region, checkpoints_of, evaluate_regions
 from analytics.tables.stored_tables import StoredTables
-from schemas.region_rules import region_rules
+from schemas.evaluation_rules import region_rules
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-    from schemas.region_rules import RegionRules
+    from schemas.evaluation_rules import RegionRules
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from analytics.seeds.region.seek_plan import (
     latest_complete,
     seek_plan,
 )
-from schemas.region_rules import RegionRules
+from schemas.evaluation_rules import RegionRules
 
 # What is wrong with checkpoints, drains, the plan, and what regions assume of their groups.
 

@@ -17,7 +17,7 @@ from analytics.replay.dump.assumptions import (
     ONE_REPLICA,
     UNCLEAN_ELECTIONS_OFF,
 )
-from schemas.dialects import CHECKPOINT_DELTA, KIP_932_TEXT
+from schemas.catalog import CHECKPOINT_DELTA, KIP_932_TEXT
 
 _WORDS = {
     NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+from schemas.gap_words import Template
 
 from reports.page.model import Cell, Finding, Record, Rule
 from reports.page.texts import (
@@ -70,7 +71,7 @@ def rules_found(read: WorkspaceTables, stories: frozenset[str]) -> tuple[Rule, .
                 name=name,
                 severity=rows[0]["severity"],
                 question=rule.question if rule else name.replace("_", " "),
-                headline=headline.format(count=f"{count:,}"),
+                headline=Template(headline).filled({"count": count}),
                 count=count,
                 shown=tuple(_finding(row, changes, segments, stories) for row in rows),
                 why=rule.why if rule else "",

@@ -14,7 +14,7 @@ from reports.page.model import Figure, Grid, Subject
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import duration
-from schemas.generated_names import shared_name, tool_naming
+from schemas.expiration_rules import shared_name, tool_naming
 
 _EXPIRATION, _WHAT_IF = "offset_expiration", "retention_what_if"
 _OF_WHAT_IF: Final = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")

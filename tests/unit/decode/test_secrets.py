@@ -13,7 +13,7 @@ from analytics.decode.records.tables import Origin
 from analytics.decode.records.values import without_bytes
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_type
-from schemas.config_values import RESOURCE_TYPES, harmless_settings, sensitive_settings
+from schemas.kafka_settings import RESOURCE_TYPES, harmless_settings, sensitive_settings
 from tests.support.encoder import encode_value
 from tests.support.segments import NOW, Record, batch
 

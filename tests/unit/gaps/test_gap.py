@@ -26,8 +26,7 @@ from analytics.gaps.gap import (
 from analytics.gaps.group_selection import GroupSelection
 from analytics.questions.answer import Answer
 from schemas import CONSUMER_OFFSETS
-from schemas.gap_words import Template
-from schemas.gaps import GapKind, gap_kinds, parameter_type
+from schemas.gaps import GapKind, Template, gap_kinds, parameter_type
 
 WITHOUT_COPY = gap(
     "home_without_copy",

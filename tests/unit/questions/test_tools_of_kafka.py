@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.finding_rules import FindingRule, finding_rules
-from schemas.group_tools import command_for_type, group_tools
+from schemas.finding_rules import FindingRule, command_for_type, finding_rules, group_tools
 
 KNOWN = json.loads((Path(__file__).parents[2] / "cases/commands/kafka_tools.json").read_text())
 SETTING = re.compile(r"(?<![\w.{-])[a-z-]+(?:\.[a-z]+)+(?![\w}.]*\})")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import SchemaError, catalog
+from schemas import SchemaError, catalog, reading
 
 SHARED = {
     "about": "A thing.",
@@ -21,7 +21,7 @@ SHARED = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder of records that the catalogue reads in place of the real one."""
-    monkeypatch.setattr(catalog, "files", lambda _package: tmp_path)
+    monkeypatch.setattr(reading, "files", lambda _package: tmp_path)
     monkeypatch.setattr(catalog, "INTERNAL_TOPICS", ("__things",))
     cached = (catalog.record_types, catalog.all_record_types, catalog.embedded)
     for each in cached:
@@ -56,7 +56,7 @@ def test_an_embedded_message_needs_its_file(folder: Path) -> None:
     [
         ("{", "is not JSON"),
         ('{"name": "One", "name": "Two"}', "twice in one object: name"),
-        ("[]", "expected an object"),
+        ("[]", "Expected `object`"),
     ],
 )
 def test_a_file_that_is_no_schema_is_named(folder: Path, text: str, reason: str) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import SchemaError
-from schemas.gap_words import Template
-from schemas.gaps import gap_kinds, parse_gaps
+from schemas.gaps import Template, gap_kinds, parse_gaps
 
 Document = dict[str, Any]
 
@@ -38,9 +37,9 @@ def test_a_sound_one_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"surprise": 1}, "unknown: surprise"),
-        ({"advice": None}, "missing: advice"),
-        ({"about": " "}, "about: is no text"),
+        ({"surprise": 1}, "unknown field `surprise`"),
+        ({"advice": None}, "missing required field `advice`"),
+        ({"about": " "}, "a text is empty"),
         ({"place": ["group_id?", "room"]}, '"room" is no place'),
         ({"parameters": {"offsets": "count", "why": "words"}}, '"words" is no type'),
         ({"parameters": {"offsets": "count"}}, "name why, which it does not have"),

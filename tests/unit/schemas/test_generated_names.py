@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.generated_names import shared_name, tool_naming
+from schemas.expiration_rules import shared_name, tool_naming
 
 
 @pytest.mark.parametrize(

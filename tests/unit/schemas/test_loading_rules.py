@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.releases import is_line, line_of, patch_before
-from schemas.replay_rules import loading_rule_values, replay_rule_values
+from schemas.releases import is_line, line_of, loading_rule_values, patch_before, replay_rule_values
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from schemas import SchemaError
-from schemas.config_values import harmless_settings
-from schemas.replay_rules import replay_rule_values
+from schemas.kafka_settings import harmless_settings
+from schemas.releases import replay_rule_values
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.setting_names import BROKER, GROUP, is_setting
-from schemas.share_limits import Bounds, share_limits
-from schemas.share_rules import default_share_setting, share_settings
+from schemas.kafka_settings import BROKER, GROUP, is_setting
+from schemas.share_rules import Bounds, default_share_setting, share_limits, share_settings
 
 CASES = Path(__file__).parents[2] / "cases"
 PRINTED = json.loads((CASES / "share_limits/kafka-config-defs.json").read_text(encoding="utf-8"))[

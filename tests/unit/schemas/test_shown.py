@@ -12,8 +12,8 @@ import pytest
 
 import schemas
 from schemas import SchemaError, Table
-from schemas.catalog import documents
-from schemas.parse import parse_table
+from schemas.catalog import parse_table
+from schemas.reading import documents
 from schemas.shown import MAIN, PAGE, head_of, head_on_page
 
 FOR_PROGRAMS = {"audited_group_counts", "finding_changes", "gaps", "region_checkpoint_offsets"}
@@ -89,7 +89,7 @@ def test_there_is_no_view_but_those_of_the_contract() -> None:
         ([{"name": "group_id", "head": "The group"}], "a head has capitals and no blanks"),
         ([{"name": "group_id", "rank": 0}], "a rank is 1 or larger"),
         ([{"name": "lag", "from": ["lag_ms"], "as": "hours"}], "a form is one of"),
-        ([{"name": "group_id", "heads": "GROUP"}], "unknown: heads"),
+        ([{"name": "group_id", "heads": "GROUP"}], "unknown field .heads"),
     ],
 )
 def test_a_view_that_could_not_be_shown_is_refused(columns: list[Any], why: str) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from jobs.cli.settings_files import read_given_settings
 from reports.audit.starting_config import starting_config
 from schemas.errors import SchemaError
-from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules
+from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules, region_rules
 from schemas.expiration_rules import audit_rules
 from schemas.finding_rules import finding_rules
-from schemas.region_rules import region_rules
 from schemas.share_rules import share_rules
 from schemas.thresholds import QUESTIONS, checked, rules_document, thresholds
 from schemas.usage_rules import usage_rules
@@ -41,9 +40,10 @@ def numbers(said: object) -> list[float]:
 
 def rules_of(question: str, given: dict[str, float]) -> dict[str, Any]:
     made = RULES[question](given)
-    # A proxy of a mapping cannot be copied.
-    return {name: getattr(made, name) for name in made.__dataclass_fields__} | {
-        name: asdict(value) for name, value in vars(made).items() if hasattr(value, "__dict__")
+    values = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    return {
+        name: msgspec.structs.asdict(each) if isinstance(each, msgspec.Struct) else each
+        for name, each in values.items()
     }
 
 

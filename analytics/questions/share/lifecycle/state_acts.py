@@ -22,14 +22,8 @@ from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.questions.share.lifecycle.pictures import Pictures
-    from analytics.questions.share.share_log import ShareLog
-
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64]
 
 # The records that the order of steps of share groups is read off.
 

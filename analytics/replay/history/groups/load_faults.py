@@ -38,7 +38,7 @@ from analytics.replay.history.neighbours import FIRST, ROW, at, last_before
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.marks import with_marks_of_records
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from schemas.load_faults import load_faults as known_faults
+from schemas.releases import load_faults as known_faults
 from schemas.releases import patch_before
 
 if TYPE_CHECKING:

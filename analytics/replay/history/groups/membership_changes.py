@@ -32,7 +32,6 @@ from analytics.replay.log.marks import with_marks_of_records
 if TYPE_CHECKING:
     from analytics.replay.groups.coded_log import Flags, Numbers
     from analytics.replay.history.groups.held_items import Held
-    from analytics.replay.log.coverage import Coverage
 
 # What came to members and went from them, item by item, and what that makes of a moment.
 

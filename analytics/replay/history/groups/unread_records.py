@@ -14,7 +14,7 @@ import polars as pl
 
 from analytics.replay.log.record_position import IN_DUMP, POSITION
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
-from schemas.load_faults import load_faults as known_faults
+from schemas.releases import load_faults as known_faults
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import LoadingRules

@@ -13,9 +13,16 @@ import pytest
 from analytics.questions.findings.evidence import KnownRecords, columns_read
 from analytics.questions.findings.found import findings
 from schemas import table, tables
-from schemas.finding_records import LOCATION, record_source, record_sources
-from schemas.finding_rules import FindingRule, finding_rules, rule_of
+from schemas.finding_rules import (
+    LOCATION,
+    FindingRule,
+    RecordSource,
+    finding_rules,
+    record_sources,
+    rule_of,
+)
 from schemas.model import SchemaError
+from schemas.reading import read_as
 from tests.support.written_workspace import schema_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -162,8 +169,16 @@ def test_a_rule_without_evidence_says_why(broken: dict[str, Any]) -> None:
         rule(**broken)
 
 
-def test_a_source_that_is_none_is_refused() -> None:
-    with pytest.raises(SchemaError, match="take is 'some'"):
-        record_source("commit", {"about": "", "table": "t", "on": {}, "log": "l", "take": "some"})
-    with pytest.raises(SchemaError, match="missing"):
-        record_source("commit", {"about": "", "table": "t"})
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            {"about": "", "table": "t", "on": {}, "log": "l", "take": "some"},
+            "commit.take: .*'some'",
+        ),
+        ({"about": "", "table": "t"}, "commit: .*missing"),
+    ],
+)
+def test_a_source_that_is_none_is_refused(source: dict[str, Any], reason: str) -> None:
+    with pytest.raises(SchemaError, match=rf"^records\.json: {reason}"):
+        read_as(dict[str, RecordSource], {"commit": source}, "records.json")

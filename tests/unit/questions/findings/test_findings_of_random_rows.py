@@ -139,7 +139,8 @@ def test_every_way_to_make_one_value_of_several_is_as_of_one_at_a_time() -> None
         "count": {"take": "count"},
     }
     says = " ".join(f"{{{name}}}" for name in ("group_id", "partition", "most", "least", *taken))
-    counted = "{count:row} {sum_number:record} {min_small:partition} {most:time} {{as it is}}"
+    forms = "{sum_number:# record is|# records are}"
+    counted = f"{{count:row}} {forms} {{min_small:partition}} {{most:time}} {{{{as it is}}}}"
     rule = rule_of(
         "behind",
         DOCUMENT

@@ -31,7 +31,10 @@ def statuses_of(
     case: dict[str, Any], commits: list[tuple[int, int | None, int, int]]
 ) -> list[dict[str, Any]]:
     rules = BurrowRules(
-        case.get("intervals", 10), case.get("min_distance", 0), case.get("allowed_lag", 0)
+        case.get("intervals", 10),
+        case.get("min_distance", 0),
+        case.get("allowed_lag", 0),
+        expire_group=604_800,
     )
     samples = pa.Table.from_pylist(
         [
@@ -84,4 +87,5 @@ def test_there_are_cases_of_every_rule() -> None:
 
 
 def test_burrows_own_defaults_are_shipped() -> None:
-    assert lag_rules().burrow == BurrowRules(10, 0, 0, 604_800)
+    shipped = lag_rules().burrow
+    assert shipped == BurrowRules(10, 0, 0, 604_800, shipped.about)

@@ -48,7 +48,7 @@ def test_every_change_of_status_is_burrows(
     min_distance: int,
     allowed_lag: int,
 ) -> None:
-    rules = BurrowRules(intervals, min_distance, allowed_lag)
+    rules = BurrowRules(intervals, min_distance, allowed_lag, 604_800)
     burrows = [ReferenceBurrow(intervals, min_distance * 1000, allowed_lag) for _ in range(5)]
     samples = [("t", number, at(FIRST_POLL), 0, 10) for number in range(5)]
     for each in burrows:

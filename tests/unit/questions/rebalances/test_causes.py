@@ -12,8 +12,7 @@ import pytest
 
 from analytics.questions.rebalances.causes import causes
 from analytics.replay.log.coverage import Coverage
-from schemas.evaluation_rules import rebalance_rules
-from schemas.rebalance_causes import coordinator_failures, rebalance_causes
+from schemas.evaluation_rules import coordinator_failures, rebalance_causes, rebalance_rules
 from tests.support.contract_rows import rows_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

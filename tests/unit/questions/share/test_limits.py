@@ -8,7 +8,7 @@ import pytest
 
 from analytics.questions.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
 from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
-from schemas.share_limits import limit_verdicts, share_limits
+from schemas.share_rules import limit_verdicts, share_limits
 
 SIZE, DELIVERIES = "group.share.max.size", "group.share.delivery.count.limit"
 LOCKS, LOCK_MS = "group.share.partition.max.record.locks", "group.share.record.lock.duration.ms"

@@ -15,7 +15,7 @@ from analytics.dump.inspection.found_losses import Loss
 from analytics.replay.history.groups.group_history import faults_of, group_steps
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
-from schemas.load_faults import load_faults as known_faults
+from schemas.releases import load_faults as known_faults
 from tests.support.decoded_frames import frame_of
 from tests.support.group_histories import random_history, random_records
 from tests.support.history_log import history_rows

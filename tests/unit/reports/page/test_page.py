@@ -17,7 +17,7 @@ FINDINGS = [
     finding("group-3", "offsets_lost_by_election", severity="critical", message="group-3 lost 4"),
     finding("group-5"),
     finding("group-6"),
-    finding("group-7", "group_not_whole", severity="info", message="not all is known of group-7"),
+    finding("group-7", "group_not_whole", severity="info", message="the dump does not show all of group-7"),
 ]
 
 
@@ -54,7 +54,7 @@ def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
     page = page_of(workspace(GROUPS, FINDINGS))
     assert [(each.severity, each.text, each.href) for each in page.verdict] == [
         ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
-        ("warning", "lag grows in 2 cases", "#rule-lag_growing"),
+        ("warning", "lag grows on 2 topics of groups", "#rule-lag_growing"),
     ]
 
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_told_is_said_apart_with_what_to_copy_next_time() -> None
         )
     )
     (reason,) = page.cannot_tell
-    assert reason.text == "not all is known of group-7"
+    assert reason.text == "the dump does not show all of group-7"
     assert reason.advice.startswith("Copy every partition")
     assert "group_not_whole" not in {each.name for each in page.rules}
 
@@ -176,7 +176,7 @@ def test_ten_thousand_groups_take_no_more_than_five_megabytes() -> None:
 def test_all_forms_say_the_same() -> None:
     page = page_of(workspace(GROUPS, FINDINGS))
     for text in (html_of(page), text_of(page), markdown_of(page), json_of(page)):
-        assert "lag grows in 2 cases" in text
+        assert "lag grows on 2 topics of groups" in text
     assert max(map(len, text_of(page).splitlines())) <= 120
 
 

@@ -11,7 +11,7 @@ import pytest
 from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import merged
 from analytics.seeds.region.table import evaluate_regions
-from schemas.region_rules import region_rules
+from schemas.evaluation_rules import region_rules
 
 CASE = Path(__file__).parents[3] / "cases" / "reports" / "flink-file-each" / "export"
 

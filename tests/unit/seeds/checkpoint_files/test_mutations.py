@@ -16,7 +16,7 @@ from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import merged
 from analytics.seeds.region.rows import tables_of
 from analytics.seeds.region.table import checkpoints_of, evaluate_regions
-from schemas.region_rules import region_rules
+from schemas.evaluation_rules import region_rules
 
 RULES = region_rules()
 PARTITION = {"topic": "t", "partition": 0}

@@ -12,7 +12,7 @@ from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import merged
 from analytics.seeds.region.seek_plan import latest_complete
 from analytics.seeds.region.table import evaluate_regions
-from schemas.region_rules import region_rules
+from schemas.evaluation_rules import region_rules
 
 METADATA = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1_700_000_000_000, "conf": {}})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from analytics.seeds.region.contributions import CheckpointKey, Contribution
 from analytics.seeds.region.merge import Checkpoint, merged
-from schemas.region_rules import region_rules
+from schemas.evaluation_rules import region_rules
 
 RULES = region_rules()
 NAMES = ("A", "B", "C")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from analytics.seeds.region.contributions import CheckpointKey, Contribution
 from analytics.seeds.region.merge import Checkpoint, merged
 from analytics.seeds.region.table import of_checkpoint, of_indexes
-from schemas.region_rules import region_rules
+from schemas.evaluation_rules import region_rules
 from tests.support.reference_merge import Message, merges
 from tests.unit.seeds.region.contributed import RULES, checkpoint, contribution, place
 
