@@ -147,7 +147,7 @@ class _Table(Explained, frozen=True, kw_only=True):
     kind: str
     columns: tuple[_Column, ...]
     key: tuple[str, ...] = ()
-    shown: tuple[str | _ViewColumn, ...] | None = None
+    main_view: tuple[str | _ViewColumn, ...] | None = field(name="shown", default=None)
     views: dict[str, tuple[str | _ViewColumn, ...]] = field(default_factory=dict)
 
 
@@ -202,7 +202,7 @@ def parse_table(content: object, *, name: str, file: str) -> Table:
     with _naming_file(file):
         columns = tuple(_column(each) for each in table.columns)
         by_name = {each.name: each for each in columns}
-        views = {**({} if table.shown is None else {MAIN: table.shown}), **table.views}
+        views = {**({} if table.main_view is None else {MAIN: table.main_view}), **table.views}
         return Table(
             name=name,
             kind=table.kind,
