@@ -1,4 +1,8 @@
-"""Rules of an audit, one file each in `rules/findings/`: what is looked for and what is said."""
+"""Rules of an audit, one file each in `rules/findings/`: what is looked for and what is said.
+
+With the records that findings rest on (`rules/finding_records.json`) and the tools that commands
+for a group are of (`rules/group_tools.json`).
+"""
 
 from __future__ import annotations
 
