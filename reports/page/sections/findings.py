@@ -27,7 +27,7 @@ from reports.page.texts import (
 from reports.page.workspace_tables import WorkspaceTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from schemas.finding_rules import SEVERITIES, finding_rules
-from schemas.gap_words import Template
+from schemas.gaps import Template
 
 MOST_OF_A_RULE: Final = 40
 MOST: Final = 400
