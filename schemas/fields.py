@@ -1,4 +1,4 @@
-"""Fields and structs: the tree a message's schema consists of."""
+"""Versions, fields and structs: the tree a message's schema consists of."""
 
 from __future__ import annotations
 

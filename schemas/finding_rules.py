@@ -1,4 +1,8 @@
-"""Rules of an audit, one file each in `rules/findings/`: what is looked for and what is said."""
+"""Rules of an audit, one file each in `rules/findings/`: what is looked for and what is said.
+
+With the records that findings rest on (`rules/finding_records.json`) and the tools that commands
+for a group are of (`rules/group_tools.json`).
+"""
 
 from __future__ import annotations
 
@@ -199,7 +203,7 @@ class FindingRule:
         no_since: Why there is none.
         record: Columns that find the record again: `topic`, `partition`, `offset`, or `said` (one
             that has all of it), and `copy`, `segment`, `batch_position`.
-        record_of: Names of `schemas.finding_rules` by which it is found where the table does not
+        record_of: Names of `record_sources` by which it is found where the table does not
             have it, the first that finds one.
         no_record: Why no record shows it.
         is_on: Whether it is looked for.

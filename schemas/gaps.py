@@ -1,7 +1,7 @@
 """What a dump may not tell, by code, read from `gaps/`: a file for each family of codes.
 
 A code has what it means (`about`), what can be done (`advice`), its `words`
-(`schemas.gaps`), the `place` it names (of `PLACE`) and its `parameters` by type. A `?` behind
+(a `Template`), the `place` it names (of `PLACE`) and its `parameters` by type. A `?` behind
 a place or a type says that it may lack.
 """
 

@@ -1,4 +1,4 @@
-"""How Kafka's names become ours, and what may not be named twice."""
+"""Names: Kafka's internal topics, how its names become ours, and which one somebody meant."""
 
 from __future__ import annotations
 

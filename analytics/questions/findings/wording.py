@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from schemas.errors import SchemaError
-from schemas.gap_words import NUMBER
+from schemas.gaps import NUMBER
 
 Phrasing = Mapping[str, Callable[[Any], Any]]
 """How numbers are said that are no plain ones: `bytes`, and `duration` of milliseconds."""

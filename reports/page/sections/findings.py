@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from schemas.gap_words import Template
 
 from reports.page.model import Cell, Finding, Record, Rule
 from reports.page.texts import (
@@ -28,6 +27,7 @@ from reports.page.texts import (
 from reports.page.workspace_tables import WorkspaceTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from schemas.finding_rules import SEVERITIES, finding_rules
+from schemas.gaps import Template
 
 MOST_OF_A_RULE: Final = 40
 MOST: Final = 400

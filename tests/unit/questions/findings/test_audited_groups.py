@@ -11,7 +11,7 @@ from analytics.questions.findings.audited_groups import audited_groups, group_co
 from analytics.questions.findings.findings_in_parts import counts_of
 from schemas import table
 from schemas.finding_rules import finding_rules
-from schemas.gap_words import Template
+from schemas.gaps import Template
 from tests.support.page_tables import finding, rows_of
 
 EARLY, LATE = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)

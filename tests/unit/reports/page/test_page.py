@@ -17,7 +17,12 @@ FINDINGS = [
     finding("group-3", "offsets_lost_by_election", severity="critical", message="group-3 lost 4"),
     finding("group-5"),
     finding("group-6"),
-    finding("group-7", "group_not_whole", severity="info", message="the dump does not show all of group-7"),
+    finding(
+        "group-7",
+        "group_not_whole",
+        severity="info",
+        message="the dump does not show all of group-7",
+    ),
 ]
 
 
