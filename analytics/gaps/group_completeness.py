@@ -6,7 +6,7 @@ what was in it before the instant, nothing is known of the group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -169,13 +169,23 @@ class GroupCompleteness:
         Returns:
             `group_id` and `gap`.
         """
-        perhaps = groups.filter(self._may_lack_history(groups["group_id"]))["group_id"].unique()
-        found = {group: joined(self.gaps_of(group).history) for group in perhaps.to_list()}
-        gaps = [(group, why) for group, why in found.items() if why is not None]
-        return pl.DataFrame(gaps, {"group_id": pl.String, "gap": pl.String}, orient="row")
+        perhaps = self._with_gaps(groups)
+        return _gaps_by_group((each, self.gaps_of(each).history) for each in perhaps)
 
-    def _may_lack_history(self, names: pl.Series) -> pl.Expr:
-        """Return of which groups, with their homes, `gaps_of` may say that their history has gaps.
+    def gaps_in_offsets(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """Return why the offsets of groups cannot be told, as `gaps_in_history` does."""
+        perhaps = self._with_gaps(groups)
+        return _gaps_by_group((each, self.gaps_of(each).offsets) for each in perhaps)
+
+    def _with_gaps(self, groups: pl.DataFrame) -> list[str]:
+        """Return the groups that may have gaps: of the others there is nothing to look up."""
+        found: list[str] = (
+            groups.filter(self._may_have_gaps(groups["group_id"]))["group_id"].unique().to_list()
+        )
+        return found
+
+    def _may_have_gaps(self, names: pl.Series) -> pl.Expr:
+        """Return of which groups, with their homes, `gaps_of` may say that it lacks something.
 
         Args:
             names: Of the groups.
@@ -510,6 +520,13 @@ class GroupCompleteness:
         return everything.read(
             "groups", ["group_id", "coordinator_partition", "complete", "missing"]
         )
+
+
+def _gaps_by_group(gaps: Iterable[tuple[str, Sequence[Gap]]]) -> pl.DataFrame:
+    """Return `group_id` and `gap`, of the groups that have some."""
+    words = ((group, joined(some)) for group, some in gaps)
+    rows = [(group, why) for group, why in words if why is not None]
+    return pl.DataFrame(rows, {"group_id": pl.String, "gap": pl.String}, orient="row")
 
 
 def _homes_in(groups: pa.Table) -> dict[str, int]:

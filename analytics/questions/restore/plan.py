@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.dump.batches.stretches import SAME_CLOCK_MS
-from analytics.questions.diff.paired import LEFT_OUT_TOPICS, in_order, replaced
 from analytics.questions.restore.data_logs import Logs, data_limits, with_limits
 from analytics.questions.restore.refusals import (
     SHARE_GROUP,
@@ -19,6 +18,10 @@ from analytics.questions.restore.refusals import (
     with_reasons,
 )
 
+INCOMPLETE_GROUPS = pa.schema([("group_id", pa.string()), ("reason", pa.string())])
+"""Groups of which one of the states does not tell all, and why."""
+LEFT_OUT_TOPICS = pa.schema([("topic", pa.string()), ("left_out", pa.string())])
+"""Topics of whose offsets one of the states has none because it was made without them, and why."""
 KEY = ("group_id", "topic", "partition")
 COMMITTED = (
     *(*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp", "via", "missing"),
@@ -260,3 +263,15 @@ def _open(state: State, word: str) -> pa.Table:
 def _one_a_key(rows: pa.Table) -> pa.Table:
     found = rows.group_by(list(KEY)).aggregate([("pending", "max"), ("doubt", "max")])
     return found.rename_columns([*KEY, "pending", "doubt"])
+
+
+def replaced(rows: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    """Return rows with other values in one column, which is added where it is not there."""
+    if name not in rows.column_names:
+        return rows.append_column(name, column)
+    return rows.set_column(rows.column_names.index(name), name, column)
+
+
+def in_order(rows: pa.Table, *names: str) -> pa.Table:
+    """Return rows sorted by columns: a join leaves them in any order."""
+    return rows.sort_by([(name, "ascending") for name in names])

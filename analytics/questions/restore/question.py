@@ -14,16 +14,18 @@ import pyarrow.compute as pc
 from analytics.contracts import arrow_schema
 from analytics.engine.cut_tables import Cut
 from analytics.errors import SettingRefusedError
+from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.answer import Answer
-from analytics.questions.diff.paired import INCOMPLETE_GROUPS, LEFT_OUT_TOPICS
 from analytics.questions.diff.question import incomplete_groups
 from analytics.questions.question import Question
 from analytics.questions.restore.data_logs import DataLog, Logs, logs_of
 from analytics.questions.restore.plan import (
     COMMITTED,
+    INCOMPLETE_GROUPS,
     KEY,
+    LEFT_OUT_TOPICS,
     PLAN,
     REFUSED,
     UNCHANGED,
@@ -40,6 +42,7 @@ from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
 from analytics.replayed.records_at import CutRecords
 from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 from schemas.releases import release_key
 
@@ -202,7 +205,7 @@ def restore(state: ReplayedWorkspace, settings: RestoreSettings) -> Answer:
         raise SettingRefusedError("nothing to restore: `against` has to be the present state")
     past, present = state, settings.against
     old, new = (each.tables.read("groups", GROUPS) for each in (past, present))
-    unknown = incomplete_groups(present, new, old)
+    unknown = _unknown(present, new, old)
     plan = _plan(past, present, settings, (old, new), unknown)
     reasons = pc.list_flatten(pc.split_pattern(plan["reason"].drop_null(), "; "))
     return Answer(
@@ -221,7 +224,7 @@ def _plan(
 ) -> pa.Table:
     """Return the table `restore_plan`, sorted; share groups come last."""
     old, new = groups
-    then = restore_state(past, _as_table(incomplete_groups(past, old, old[:0])), past_logs(past))
+    then = restore_state(past, _as_table(_unknown(past, old, old[:0])), past_logs(past))
     topics = (
         then.committed["topic"].unique().to_pylist() + then.pending["topic"].unique().to_pylist()
     )
@@ -241,6 +244,11 @@ def _plan(
     shares = share_plan(*(each.tables.read("share_partitions", SHARES) for each in (past, present)))
     rows = pa.concat_tables([plan.select(PLAN), shares.select(PLAN)], promote_options="permissive")
     return rows.cast(arrow_schema(OFFSETS))
+
+
+def _unknown(state: ReplayedWorkspace, groups: pa.Table, others: pa.Table) -> dict[str, str]:
+    found = incomplete_groups(GroupCompleteness(state), frame_of(groups), frame_of(others))
+    return dict(found.iter_rows())
 
 
 def _as_table(reasons: Mapping[str, str]) -> pa.Table:

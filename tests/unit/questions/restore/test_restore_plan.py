@@ -10,9 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.diff.paired import INCOMPLETE_GROUPS
 from analytics.questions.restore.data_logs import DataLog
-from analytics.questions.restore.plan import UNCLEAN, State, restore_plan, share_plan
+from analytics.questions.restore.plan import (
+    INCOMPLETE_GROUPS,
+    UNCLEAN,
+    State,
+    restore_plan,
+    share_plan,
+)
 
 COMMITTED_AT = datetime(2026, 11, 21, 9, tzinfo=UTC)
 LATER = datetime(2026, 11, 21, 10, tzinfo=UTC)
