@@ -24,6 +24,8 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.restore import question as restore_question
+from analytics.questions.restore.question import RESTORE, RestoreSettings
 from analytics.questions.table_orders import order_of
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline import question as timeline_question
@@ -115,7 +117,10 @@ def test_usage_rests_on_no_number_of_records_at_a_time(
 @pytest.fixture(scope="module")
 def two_states(failover_dump: Path) -> Iterator[tuple[ReplayedWorkspace, ReplayedWorkspace]]:
     """The bundled dump before its election, and at its end."""
-    asked: dict[str, Any] = {"inputs": [str(failover_dump)], "needs": [*DIFF.needs]}
+    asked: dict[str, Any] = {
+        "inputs": [str(failover_dump)],
+        "needs": [*{*DIFF.needs, *RESTORE.needs}],
+    }
     console = Console(quiet=True)
     with (
         replayed(console, **asked, as_of=BeforeEnd(200_000)) as before,
@@ -132,6 +137,16 @@ def test_differences_rest_on_no_number_of_groups_at_a_time(
     before, after = two_states
     settings = DiffSettings(before)
     assert_same_in_parts(DIFF, settings, after, monkeypatch, diff_question, tmp_path)
+
+
+def test_what_is_given_back_rests_on_no_number_of_groups_at_a_time(
+    two_states: tuple[ReplayedWorkspace, ReplayedWorkspace],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    before, after = two_states
+    settings = RestoreSettings(after)
+    assert_same_in_parts(RESTORE, settings, before, monkeypatch, restore_question, tmp_path)
 
 
 def assert_same_in_parts(

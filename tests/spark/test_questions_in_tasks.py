@@ -24,6 +24,8 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.restore import question as restore_question
+from analytics.questions.restore.question import RESTORE, RestoreSettings
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.usage import question as usage_question
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE, DIFF)
+    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE, DIFF, RESTORE)
     needs = {name for question in asked for name in question.needs}
     with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
@@ -100,12 +102,16 @@ def test_tasks_compare_two_states_as_this_process_does(
     with replayed(
         Console(quiet=True),
         inputs=[str(failover_dump)],
-        needs=[*DIFF.needs],
+        needs=[*{*DIFF.needs, *RESTORE.needs}],
         as_of=BeforeEnd(200_000),
     ) as before:
-        assert_same_in_tasks(
-            spark, state, monkeypatch, DIFF, DiffSettings(before), (diff_question, 150), tmp_path
-        )
+        for asked, question, settings, module in (
+            (state, DIFF, DiffSettings(before), diff_question),
+            (before, RESTORE, RestoreSettings(state), restore_question),
+        ):
+            assert_same_in_tasks(
+                spark, asked, monkeypatch, question, settings, (module, 150), tmp_path
+            )
 
 
 def assert_same_in_tasks(
