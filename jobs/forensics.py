@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.contracts import table_of
 from analytics.gaps.gap import gap_documents, words_of
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.diff.paired import CANNOT_TELL as UNSURE_CHANGE
-from analytics.questions.diff.question import DIFF, OFFSETS, DiffSettings
+from analytics.questions.diff.changes import CANNOT_TELL as UNSURE_CHANGE
+from analytics.questions.diff.changes import OFFSETS
+from analytics.questions.diff.question import DIFF, DiffSettings
 from analytics.questions.forensics.incident import (
     ROWS_OF_STATES,
     Window,

@@ -6,7 +6,7 @@ what was in it before the instant, nothing is known of the group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,12 @@ from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.gaps.gap import Gap, gap, joined
-from analytics.gaps.group_gaps import GroupGaps, gap_between_cuts
+from analytics.gaps.group_gaps import (
+    GroupGaps,
+    disputed_partitions,
+    gap_between_cuts,
+    groups_between_cuts,
+)
 from analytics.gaps.internal_topics import (
     by_which_setting,
     ends_of,
@@ -31,13 +36,9 @@ from analytics.gaps.internal_topics import (
 from analytics.gaps.undecided_offsets import undecided_of
 from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.ends_at import Ends
-from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.replay.log.internal_partitions import home_of, internal_partition, is_one_of
 from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
-from analytics.tables.record_reader import RecordReader
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -45,33 +46,6 @@ if TYPE_CHECKING:
     from analytics.replay.log.frames import Frame
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-
-
-# Groups with records between the two cuts of a log whose times go back, read with Arrow.
-
-
-def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
-    """Return by partition of the offsets topic where a log whose times go back was cut."""
-    return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
-
-
-def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
-    """Return by group, also of one that is not there, in which partition not all is certain."""
-    found: dict[str, int] = {}
-    reader = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
-    for number, frame in disputed_partitions(state).items():
-        where = (
-            (pc.field("topic") == CONSUMER_OFFSETS)
-            & (pc.field("partition") == number)
-            & (pc.field("offset") >= frame.certain_end)
-            & (pc.field("offset") < frame.possible_end)
-        )
-        fields = {COMMITS: "group", **{name: kind.group_field for name, kind in KINDS.items()}}
-        for name, field in fields.items():
-            rows = reader.table_where(name, ["key"], where)
-            names = rows["key"].struct.field(field).unique().to_list()
-            found |= dict.fromkeys(names, number)
-    return found
 
 
 _ENOUGH_GROUPS = 1000
@@ -167,13 +141,22 @@ class GroupCompleteness:
         Returns:
             `group_id` and `gap`.
         """
-        perhaps = groups.filter(self._may_lack_history(groups["group_id"]))["group_id"].unique()
-        found = {group: joined(self.gaps_of(group).history) for group in perhaps.to_list()}
-        gaps = [(group, why) for group, why in found.items() if why is not None]
-        return pl.DataFrame(gaps, {"group_id": pl.String, "gap": pl.String}, orient="row")
+        return self._gaps_by_group(groups, lambda gaps: gaps.history)
 
-    def _may_lack_history(self, names: pl.Series) -> pl.Expr:
-        """Return of which groups, with their homes, `gaps_of` may say that their history has gaps.
+    def gaps_in_offsets(self, groups: pl.DataFrame) -> pl.DataFrame:
+        """Return why the offsets of groups cannot be told, as `gaps_in_history` does."""
+        return self._gaps_by_group(groups, lambda gaps: gaps.offsets)
+
+    def _gaps_by_group(
+        self, groups: pl.DataFrame, chosen: Callable[[GroupGaps], Sequence[Gap]]
+    ) -> pl.DataFrame:
+        perhaps = groups.filter(self._may_have_gaps(groups["group_id"]))["group_id"].unique()
+        found = {group: joined(chosen(self.gaps_of(group))) for group in perhaps.to_list()}
+        rows = [(group, why) for group, why in found.items() if why is not None]
+        return pl.DataFrame(rows, {"group_id": pl.String, "gap": pl.String}, orient="row")
+
+    def _may_have_gaps(self, names: pl.Series) -> pl.Expr:
+        """Return of which groups, with their homes, `gaps_of` may say that it lacks something.
 
         Args:
             names: Of the groups.

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from analytics.gaps.gap import Gap, gap
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.as_of import COMMITS
+from analytics.replay.log.frames import disputed, frames_of_rows
+from analytics.tables.record_reader import RecordReader
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.log.frames import Frame
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 
 @dataclass(frozen=True)
@@ -50,3 +58,27 @@ def gap_between_cuts(code: str, group: str, partition: int, frame: Frame) -> Gap
         to_offset=frame.possible_end,
         why=frame.why(CONSUMER_OFFSETS, partition),
     )
+
+
+def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
+    """Return by partition of the offsets topic where a log whose times go back was cut."""
+    return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
+
+
+def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
+    """Return by group, also of one that is not there, in which partition not all is certain."""
+    found: dict[str, int] = {}
+    reader = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
+    for number, frame in disputed_partitions(state).items():
+        where = (
+            (pc.field("topic") == CONSUMER_OFFSETS)
+            & (pc.field("partition") == number)
+            & (pc.field("offset") >= frame.certain_end)
+            & (pc.field("offset") < frame.possible_end)
+        )
+        fields = {COMMITS: "group", **{name: kind.group_field for name, kind in KINDS.items()}}
+        for name, field in fields.items():
+            rows = reader.table_where(name, ["key"], where)
+            names = rows["key"].struct.field(field).unique().to_list()
+            found |= dict.fromkeys(names, number)
+    return found

@@ -14,6 +14,7 @@ from analytics.questions.findings import audited_groups, found
 from analytics.questions.lag.question import BY_PARTITION
 from analytics.questions.lag.table import WORST_FIRST, worst_first
 from analytics.questions.rebalances.rebalance_tables import ORDERS as OF_REBALANCES
+from analytics.questions.restore.plan import PLAN_ORDER
 from analytics.questions.timeline import verdicts
 from analytics.questions.usage.bucket_answers import ORDERS as OF_USAGE
 from analytics.tables.parted_table import BY_GROUP, Order, by_key
@@ -29,6 +30,7 @@ _ORDERS: Final[Mapping[str, Order]] = {
     "offset_moves": BY_PARTITION,
     "audited_groups": audited_groups.WORST_FIRST,
     "findings": found.WORST_FIRST,
+    "restore_plan": PLAN_ORDER,
     "offset_verdicts": verdicts.WORST_FIRST,
 }
 """Those that are not in the order of their key."""

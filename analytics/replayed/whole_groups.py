@@ -134,6 +134,38 @@ def stored_rows(
     return GroupRows(map(frame_of, tables.pieces(name, columns, where)), pl.col("group_id"))
 
 
+@contextmanager
+def parts_of_both(
+    states: tuple[StoredTables, StoredTables],
+    needed: Mapping[str, Sequence[str]],
+    conditions: Mapping[str, pc.Expression],
+    at_once: int,
+    beside: str | None = None,
+) -> Iterator[Sequence[GroupPart]]:
+    """Give rows of two states of the same groups, in parts, in memory where there are few.
+
+    Args:
+        states: The first and the second.
+        needed: By name of a table with groups, the columns that are read of both.
+        conditions: By name, which of its rows are read where not all are.
+        at_once: How many rows a part has, about.
+        beside: As `group_parts` takes it.
+
+    Yields:
+        What gives the rows of some groups, all of each in both states, as ``from_<name>`` and
+        ``to_<name>``; as long as their folder is there.
+    """
+    of_state = dict(zip(("from", "to"), states, strict=True))
+    count = parts_for(sum(tables.count(*needed) for tables in states), at_once)
+    rows = {
+        f"{word}_{name}": stored_rows(tables, name, columns, conditions.get(name, EVERY))
+        for word, tables in of_state.items()
+        for name, columns in needed.items()
+    }
+    with group_parts(rows, count, beside) as parts:
+        yield parts
+
+
 def parts_for(rows: int, at_once: int) -> int:
     """Return into how many parts rows are laid out, so that no more are held than are wanted."""
     return min(max(-(-rows // at_once), 1), _MOST_PARTS)

@@ -171,9 +171,10 @@ def diff(  # noqa: PLR0913 - one parameter an option
             "gaps": gap_documents((*answer.gaps, *gaps_of_both(before, after))),
             "left_out": left_out_of_both(before, after),
         }
-        text = render_difference(answer.tables, output_format, metadata)
+        text = render_difference(answer.long_tables, output_format, metadata)
         code = _exit_code(console, answer, states, fail_on_difference=fail_on_difference)
-    print_text(text)
+        # What is printed is read as long as the states are there.
+        print_text(text)
     return code
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.section import LongSection, Rows
 from reports.layout.table_section import as_main, table_section, without
 from reports.printed_times import times
 from reports.quantities import count
@@ -88,33 +91,86 @@ _LOSSES = ("went_back", "vanished")
 
 
 def render_difference(
-    tables: Mapping[str, pa.Table], output_format: str, metadata: Mapping[str, Any]
+    tables: Mapping[str, Rows], output_format: str, metadata: Mapping[str, Any]
 ) -> Text:
     """Return the differences in one of the formats.
 
     Args:
-        tables: Of the question, by name.
+        tables: Of the question, by name; for programs they are read as the text is written.
         output_format: ``text``, ``json``, ``csv`` or ``markdown``.
         metadata: What the JSON object has beside `counts` and `rows`.
     """
     counts = {kind.name: _counts(tables[kind.contract]) for kind in KINDS}
+    if output_format in ("json", "csv"):
+        long = [
+            LongSection(_LossesFirst(tables[kind.contract]), partial(_section, kind))
+            for kind in KINDS
+        ]
+        return rendered(long, output_format, {**metadata, "counts": counts})
     sections = [
         replace(
-            _section(kind, tables[kind.contract]),
+            _section(kind, _LossesFirst(tables[kind.contract]).whole()),
             title=f"{kind.title}: {in_words(counts[kind.name])}",
         )
         for kind in KINDS
+        if counts[kind.name]
     ]
-    if output_format in ("json", "csv"):
-        return rendered(sections, output_format, {**metadata, "counts": counts})
-    there = [_for_people(each) for each in sections if each.rows.num_rows]
-    return render(there, output_format, metadata) or NO_DIFFERENCE
+    return render([*map(_for_people, sections)], output_format, metadata) or NO_DIFFERENCE
 
 
-def _counts(rows: pa.Table) -> dict[str, int]:
+def _counts(rows: Rows) -> dict[str, int]:
     """Return how many rows say which change."""
-    counted = pc.value_counts(rows["change"].combine_chunks()).to_pylist()
-    return {str(each["values"]): int(each["counts"]) for each in counted}
+    counts: Counter[str] = Counter()
+    for piece in rows.pieces(["change"]):
+        for each in pc.value_counts(piece["change"]).to_pylist():
+            counts[str(each["values"])] += int(each["counts"])
+    return dict(counts)
+
+
+@dataclass(frozen=True)
+class _LossesFirst:
+    """Rows of which those come first that are gone, then those that cannot be told.
+
+    Within these the order stays as it is.
+    """
+
+    rows: Rows
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return self.rows.num_rows
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield them in order, some at a time; at least once."""
+        for number in range(_RANKS):
+            for rows in self.rows.pieces():
+                found = _ranked(rows)[number]
+                yield found if columns is None else found.select(columns)
+
+    def first(self, most: int) -> pa.Table:
+        """Return the first rows."""
+        held = [self.rows.first(0)]
+        for rows in self.pieces() if most else ():
+            held.append(rows.slice(0, most - sum(each.num_rows for each in held)))
+            if sum(each.num_rows for each in held) >= most:
+                break
+        return pa.concat_tables(held)
+
+    def whole(self) -> pa.Table:
+        """Return all rows."""
+        return pa.concat_tables(_ranked(self.rows.whole()))
+
+
+_RANKS: Final = 3
+
+
+def _ranked(rows: pa.Table) -> list[pa.Table]:
+    """Return the rows that are gone, those that cannot be told, and the others."""
+    is_lost = pc.is_in(rows["change"], pa.array(_LOSSES))
+    is_unsure = pc.equal(rows["change"], CANNOT_TELL)
+    rest = pc.invert(pc.or_(is_lost, is_unsure))
+    return [rows.filter(each) for each in (is_lost, is_unsure, rest)]
 
 
 def in_words(changes: Mapping[str, int]) -> str:
@@ -135,7 +191,7 @@ def with_words(rows: pa.Table) -> pa.Table:
 
 
 def _section(kind: Kind, rows: pa.Table) -> Section:
-    rows = _losses_first(_with_times_as_text(rows))
+    rows = _with_times_as_text(rows)
     named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
     problems = pa.array([*_LOSSES, CANNOT_TELL])
     shown = rows.append_column("kind", named).append_column(
@@ -143,14 +199,6 @@ def _section(kind: Kind, rows: pa.Table) -> Section:
     )
     also = ("kind", *kind.also)
     return as_main(table_section(shown, kind.contract, kind.table, problem="is_problem", also=also))
-
-
-def _losses_first(rows: pa.Table) -> pa.Table:
-    """Put first what is gone, then what cannot be told; the order stays as it is within these."""
-    is_lost = pc.is_in(rows["change"], pa.array(_LOSSES))
-    is_unsure = pc.equal(rows["change"], CANNOT_TELL)
-    rest = pc.invert(pc.or_(is_lost, is_unsure))
-    return pa.concat_tables([rows.filter(each) for each in (is_lost, is_unsure, rest)])
 
 
 def _with_times_as_text(rows: pa.Table) -> pa.Table:

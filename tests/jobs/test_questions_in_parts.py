@@ -14,6 +14,8 @@ from analytics.engine.part_runs import PartRunner
 from analytics.questions.answer import Answer
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
+from analytics.questions.diff import question as diff_question
+from analytics.questions.diff.question import DIFF, DiffSettings
 from analytics.questions.expiration import group_tables
 from analytics.questions.expiration import question as expiration_question
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
@@ -22,6 +24,8 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.restore import question as restore_question
+from analytics.questions.restore.question import RESTORE, RestoreSettings
 from analytics.questions.table_orders import order_of
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline import question as timeline_question
@@ -108,6 +112,41 @@ def test_usage_rests_on_no_number_of_records_at_a_time(
     tmp_path: Path,
 ) -> None:
     assert_same_in_parts(USAGE, settings, state, monkeypatch, usage_question, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def two_states(failover_dump: Path) -> Iterator[tuple[ReplayedWorkspace, ReplayedWorkspace]]:
+    """The bundled dump before its election, and at its end."""
+    asked: dict[str, Any] = {
+        "inputs": [str(failover_dump)],
+        "needs": [*{*DIFF.needs, *RESTORE.needs}],
+    }
+    console = Console(quiet=True)
+    with (
+        replayed(console, **asked, as_of=BeforeEnd(200_000)) as before,
+        replayed(console, **asked) as after,
+    ):
+        yield before, after
+
+
+def test_differences_rest_on_no_number_of_groups_at_a_time(
+    two_states: tuple[ReplayedWorkspace, ReplayedWorkspace],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    before, after = two_states
+    settings = DiffSettings(before)
+    assert_same_in_parts(DIFF, settings, after, monkeypatch, diff_question, tmp_path)
+
+
+def test_what_is_given_back_rests_on_no_number_of_groups_at_a_time(
+    two_states: tuple[ReplayedWorkspace, ReplayedWorkspace],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    before, after = two_states
+    settings = RestoreSettings(after)
+    assert_same_in_parts(RESTORE, settings, before, monkeypatch, restore_question, tmp_path)
 
 
 def assert_same_in_parts(

@@ -15,6 +15,8 @@ import pytest
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
+from analytics.questions.diff import question as diff_question
+from analytics.questions.diff.question import DIFF, DiffSettings
 from analytics.questions.expiration import question as expiration_question
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
@@ -22,6 +24,8 @@ from analytics.questions.lag.question import LAG, LagSettings
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
+from analytics.questions.restore import question as restore_question
+from analytics.questions.restore.question import RESTORE, RestoreSettings
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.usage import question as usage_question
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE)
+    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE, DIFF, RESTORE)
     needs = {name for question in asked for name in question.needs}
     with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
@@ -77,6 +81,40 @@ def rows_of(
     ],
 )
 def test_tasks_answer_as_this_process_does(
+    spark: SparkSession,
+    state: ReplayedWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    question: Question[Any, Any],
+    settings: object,
+    limit: tuple[object, int],
+    tmp_path: Path,
+) -> None:
+    assert_same_in_tasks(spark, state, monkeypatch, question, settings, limit, tmp_path)
+
+
+def test_tasks_compare_two_states_as_this_process_does(
+    spark: SparkSession,
+    state: ReplayedWorkspace,
+    failover_dump: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    with replayed(
+        Console(quiet=True),
+        inputs=[str(failover_dump)],
+        needs=[*{*DIFF.needs, *RESTORE.needs}],
+        as_of=BeforeEnd(200_000),
+    ) as before:
+        for asked, question, settings, module in (
+            (state, DIFF, DiffSettings(before), diff_question),
+            (before, RESTORE, RestoreSettings(state), restore_question),
+        ):
+            assert_same_in_tasks(
+                spark, asked, monkeypatch, question, settings, (module, 150), tmp_path
+            )
+
+
+def assert_same_in_tasks(
     spark: SparkSession,
     state: ReplayedWorkspace,
     monkeypatch: pytest.MonkeyPatch,

@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from analytics.dump.files.model import METADATA_LOG
-from analytics.questions.diff.paired import APPEARED, CHANGED, VANISHED, WENT_BACK, chosen, replaced
 from analytics.replay.log.lines import parsed_time
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
+APPEARED: Final = "appeared"
+VANISHED: Final = "vanished"
+WENT_BACK: Final = "went_back"
+CHANGED: Final = "changed"
 LOST: Final = "lost_by_election"
 CAME_BACK: Final = "deletion_lost_by_election"
 
-LOST_LINES = pa.schema(
-    [
-        ("home", pa.int64()),
-        ("diverges_at", pa.int64()),
-        ("copy", pa.string()),
-        ("elected_at", pa.timestamp("us", tz="UTC")),
-        ("elected_after", pa.timestamp("us", tz="UTC")),
-        ("groups_only_there", pa.list_(pa.string())),
-    ]
+LOST_LINES: Final = pl.Schema(
+    {
+        "home": pl.Int64(),
+        "diverges_at": pl.Int64(),
+        "copy": pl.String(),
+        "elected_at": pl.Datetime("us", "UTC"),
+        "elected_after": pl.Datetime("us", "UTC"),
+        "groups_only_there": pl.List(pl.String()),
+    }
 )
 """Lines that the first state is of, and the second is not; one a partition.
 
@@ -55,7 +57,7 @@ def lost_lines(
     before: Collection[Followed],
     after: Collection[Followed],
     topic: str,
-) -> pa.Table:
+) -> pl.DataFrame:
     """Return the lines of a topic that were lost between two states (`LOST_LINES`).
 
     Args:
@@ -79,14 +81,14 @@ def lost_lines(
         for each in divergences
         if each["topic"] == topic and (topic, each["partition"], each["copy"]) in gone
     ]
-    return pa.Table.from_pylist(rows, schema=LOST_LINES)
+    return pl.DataFrame(rows, LOST_LINES)
 
 
 def _is_exact(line: Mapping[str, Any]) -> bool:
     return line.get("election_shown_by") == METADATA_LOG
 
 
-def with_elections(rows: pa.Table, lines: pa.Table) -> pa.Table:
+def with_elections(rows: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     """Say of each row whether an election took away what the first state had.
 
     Args:
@@ -98,39 +100,37 @@ def with_elections(rows: pa.Table, lines: pa.Table) -> pa.Table:
         The rows with `cause` (null where it was no election), and the `copy` that alone has the
         record, `elected_at` and `elected_after`, all null where `cause` is.
     """
-    homes = [rows[f"{side}_coordinator_partition"].cast(pa.int64()) for side in ("from", "to")]
-    rows = rows.append_column("home", pc.coalesce(*homes))
-    only_there = {
-        (home, group)
-        for home, groups in zip(
-            lines["home"].to_pylist(), lines["groups_only_there"].to_pylist(), strict=True
+    homes = (f"{side}_coordinator_partition" for side in ("from", "to"))
+    rows = rows.with_columns(pl.coalesce(*homes).cast(pl.Int64).alias("home"))
+    only_there = (
+        lines.select("home", group_id="groups_only_there")
+        .explode("group_id")
+        .unique()
+        .with_columns(pl.lit(value=True).alias("is_only_there"))
+    )
+    rows = rows.join(lines.drop("groups_only_there"), "home", "left").join(
+        only_there, ["home", "group_id"], "left"
+    )
+    change, line = pl.col("change"), pl.col("diverges_at")
+    was_lost = (pl.col("from_record_offset") >= line) | pl.col("is_only_there")
+    came_back = pl.col("to_record_offset") < line
+    cause = first_of(
+        (change.is_in([WENT_BACK, VANISHED, CHANGED]) & was_lost, LOST),
+        ((change == APPEARED) & came_back, CAME_BACK),
+    )
+    of_election = ("copy", "elected_at", "elected_after")
+    return (
+        rows.with_columns(cause.alias("cause"))
+        .with_columns(
+            pl.when(pl.col("cause").is_not_null()).then(name).alias(name) for name in of_election
         )
-        for group in groups
-    }
-    rows = rows.join(lines.drop_columns(["groups_only_there"]), ["home"], join_type="left outer")
-    is_only_there = pa.chunked_array(
-        [
-            pa.array(
-                [
-                    key in only_there
-                    for key in zip(
-                        rows["home"].to_pylist(), rows["group_id"].to_pylist(), strict=True
-                    )
-                ],
-                pa.bool_(),
-            )
-        ]
+        .drop("home", "diverges_at", "is_only_there")
     )
-    changes = pa.array([WENT_BACK, VANISHED, CHANGED])
-    was_lost = pc.or_kleene(
-        pc.greater_equal(rows["from_record_offset"], rows["diverges_at"]), is_only_there
-    )
-    came_back = pc.less(rows["to_record_offset"], rows["diverges_at"])
-    cause = chosen(
-        (pc.and_kleene(pc.is_in(rows["change"], changes), was_lost), LOST),
-        (pc.and_kleene(pc.equal(rows["change"], APPEARED), came_back), CAME_BACK),
-    )
-    rows = rows.append_column("cause", cause)
-    for name in ("copy", "elected_at", "elected_after"):
-        rows = replaced(rows, name, pc.if_else(pc.is_valid(cause), rows[name], None))
-    return rows.drop_columns(["home", "diverges_at"])
+
+
+def first_of(*cases: tuple[pl.Expr, str]) -> pl.Expr:
+    """Return the word of the first case that is true, null where none is."""
+    word = pl.lit(None, pl.String())
+    for is_case, its in reversed(cases):
+        word = pl.when(is_case).then(pl.lit(its)).otherwise(word)
+    return word

@@ -2,111 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pyarrow as pa
+import polars as pl
 import pyarrow.compute as pc
 
-from analytics.contracts import arrow_schema
 from analytics.decode.selection import is_name
+from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
-from analytics.gaps.gap import Gap, gap, joined
+from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import pattern_gaps
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.answer import Answer
-from analytics.questions.diff import groups as of_groups
-from analytics.questions.diff import offsets as of_offsets
-from analytics.questions.diff import share_partitions as of_shares
+from analytics.questions.diff.changes import (
+    CANNOT_TELL,
+    GROUP_COLUMNS,
+    GROUPS,
+    LEFT_OUT_TOPICS,
+    MEMBER_COLUMNS,
+    MEMBERS,
+    OFFSET_COLUMNS,
+    OFFSETS,
+    SHARE_COLUMNS,
+    SHARE_PARTITIONS,
+    changed_groups,
+    changed_members,
+    changed_offsets,
+    changed_share_partitions,
+    incomplete_in_either,
+    topics_born_again,
+)
 from analytics.questions.diff.elections import followed_copies, lost_lines
-from analytics.questions.diff.groups import changed_groups, changed_members
-from analytics.questions.diff.offsets import changed_offsets, topics_born_again
-from analytics.questions.diff.paired import CANNOT_TELL, INCOMPLETE_GROUPS, LEFT_OUT_TOPICS
-from analytics.questions.diff.share_partitions import changed_share_partitions
 from analytics.questions.question import Question
+from analytics.replayed.whole_groups import frame_of, parts_of_both
+from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-# Groups of which one of two states does not tell all, with the reason: nothing is guessed.
-
-
-def incomplete_groups(
-    state: ReplayedWorkspace, groups: pa.Table, others: pa.Table
-) -> dict[str, str]:
-    """Return by group why a state does not tell all of it.
-
-    Args:
-        state: The state.
-        groups: Its table `groups`.
-        others: That of the state it is compared with: whether a group that is only there was here
-            too is asked.
-    """
-    completeness = GroupCompleteness(state)
-    incomplete = groups.filter(pc.invert(groups["complete"]))
-    found = {
-        str(name): str(why)
-        for name, why in zip(
-            incomplete["group_id"].to_pylist(), incomplete["missing"].to_pylist(), strict=True
-        )
-    }
-    lacking = {*completeness.lost_before, *completeness.losses}
-    asked = set(
-        _alone(others, groups)["group_id"].to_pylist()
-        + _in_partitions(groups, lacking)["group_id"].to_pylist()
-    )
-    for name in asked - set(found):
-        why = joined(completeness.gaps_of(name).offsets)
-        if why is not None:
-            found[name] = why
-    return found
-
-
-def incomplete_in_either(
-    first: dict[str, str], second: dict[str, str], words: tuple[str, str]
-) -> pa.Table:
-    """Return the groups of which either state does not tell all, as `INCOMPLETE_GROUPS`."""
-    names = sorted({*first, *second})
-    reasons = [
-        "; ".join(
-            f"{word}: {found[name]}"
-            for word, found in zip(words, (first, second), strict=True)
-            if name in found
-        )
-        for name in names
-    ]
-    return pa.table({"group_id": names, "reason": reasons}, schema=INCOMPLETE_GROUPS)
-
-
-def lost_share_partitions(state: ReplayedWorkspace, homes: Collection[int | None]) -> list[int]:
-    """Return the partitions of share state, among these, of which a state knows nothing."""
-    there = {
-        each["partition"]
-        for each in state.manifest["partitions"]
-        if each["topic"] == SHARE_GROUP_STATE and each.get("is_leading", True)
-    }
-    return sorted({each for each in homes if each is not None} - there)
-
-
-def _alone(rows: pa.Table, others: pa.Table) -> pa.Table:
-    known = pc.is_in(rows["group_id"], others["group_id"].combine_chunks())
-    return rows.filter(pc.invert(known))
-
-
-def _in_partitions(groups: pa.Table, partitions: Collection[int]) -> pa.Table:
-    home = groups["coordinator_partition"]
-    return groups.filter(pc.is_in(home, pa.array(sorted(partitions), home.type)))
-
-
 DIFFERS, MISSING = "differs", "missing"
-OFFSETS, GROUPS = "changed_offsets", "changed_groups"
-SHARE_PARTITIONS, MEMBERS = "changed_share_partitions", "changed_members"
-_GROUP_COLUMNS: Final = (*of_groups.GROUP_COLUMNS, "complete", "missing")
+AT_ONCE: Final = 600_000
+"""So many rows of whole groups of both states are compared together, about."""
+_NEEDED: Final = {
+    "groups": (*GROUP_COLUMNS, "complete", "missing"),
+    "members": MEMBER_COLUMNS,
+    "committed_offsets": OFFSET_COLUMNS,
+    "share_partitions": SHARE_COLUMNS,
+}
+"""What is read of each group in both states."""
+_IN_FORCE: Final = {"committed_offsets": pc.is_valid(pc.field("committed_offset"))}
+"""A commit below 0 is none: where there was one, the offset vanished."""
+_HOME: Final = ("group_id", "coordinator_partition")
 
 
 @dataclass(frozen=True)
@@ -133,83 +86,181 @@ def diff(state: ReplayedWorkspace, settings: DiffSettings) -> Answer:
     if settings.since is None:
         raise SettingRefusedError("nothing to compare: `since` has to be another state")
     before, after = settings.since, state
-    tables = {
-        name: rows.select(arrow_schema(name).names).cast(arrow_schema(name))
-        for name, rows in _differences(before, after).items()
-    }
-    changes = {each for rows in tables.values() for each in rows["change"].unique().to_pylist()}
+    made = _compared(before, after)
+    sums: Sequence[_PartSums] = made.sums
+    changes = {each for some in sums for each in some.changes}
+    there = {each for some in sums for each in some.there}
     doubts = [gap("in_earlier_state", why=each) for each in _gaps(before)]
     doubts += [gap("in_later_state", why=each) for each in _gaps(after)]
     doubts += [gap("in_earlier_state", why=each) for each in uncertain_metadata(before, DIFF.needs)]
     return Answer(
-        tables,
+        PartedTables(made.tables),
         doubts=tuple(doubts),
-        figures={DIFFERS: bool(changes - {CANNOT_TELL}), MISSING: _missing(before, after)},
+        figures={
+            DIFFERS: bool(changes - {CANNOT_TELL}),
+            MISSING: [name for name in _names(before) if name not in there],
+        },
         rows_cannot_tell=CANNOT_TELL in changes,
     )
 
 
-def _differences(before: ReplayedWorkspace, after: ReplayedWorkspace) -> dict[str, pa.Table]:
+class _PartSums(NamedTuple):
+    """What parts are asked for together.
+
+    Attributes:
+        changes: What became of any row.
+        there: The groups asked for by name that are in one of the states.
+    """
+
+    changes: frozenset[str]
+    there: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What of a state is the same for all groups.
+
+    Attributes:
+        manifest: Of the workspace.
+        completeness: What is not known of groups.
+        share_homes: The partitions of the share state topic of which something is known.
+    """
+
+    manifest: Mapping[str, object]
+    completeness: GroupCompleteness
+    share_homes: frozenset[int]
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """What is the same for all groups.
+
+    Attributes:
+        before: Of the first state.
+        after: Of the second.
+        born_again: As `topics_born_again` returns it.
+        lost: Lines by topic that the second state lost (`LOST_LINES`).
+        names: The groups that were asked for by name.
+    """
+
+    before: _Side
+    after: _Side
+    born_again: pl.DataFrame
+    lost: Mapping[str, pl.DataFrame]
+    names: Sequence[str]
+
+
+def _compared(before: ReplayedWorkspace, after: ReplayedWorkspace) -> PartAnswers:
     """Return the rows that differ, by the name of their table."""
-    old, new = (each.tables.read("groups", _GROUP_COLUMNS) for each in (before, after))
-    incomplete = incomplete_in_either(
-        incomplete_groups(before, old, new), incomplete_groups(after, new, old), ("from", "to")
+    divergences = before.manifest.get("divergences", ())
+    followed = followed_copies(before), followed_copies(after)
+    comparison = _Comparison(
+        _side(before),
+        _side(after),
+        topics_born_again(_topics(before), _topics(after)),
+        {
+            topic: lost_lines(divergences, *followed, topic)
+            for topic in (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
+        },
+        _names(before),
     )
+    work = partial(differences_of_part, comparison)
+    states, runner = (before.tables, after.tables), after.runner
+    with parts_of_both(states, _NEEDED, _IN_FORCE, AT_ONCE, runner.folder) as parts:
+        return runner.run(work, parts)
 
-    def both(
-        name: str, columns: tuple[str, ...], where: pc.Expression | None = None
-    ) -> tuple[pa.Table, pa.Table]:
-        return before.tables.read(name, columns, where), after.tables.read(name, columns, where)
 
-    # A commit below 0 is none: where there was one, the offset vanished.
-    is_in_force = pc.is_valid(pc.field("committed_offset"))
-    shares = both("share_partitions", of_shares.COLUMNS)
-    homes = pc.unique(
-        pa.chunked_array([c for each in shares for c in each["coordinator_partition"].chunks])
-    ).to_pylist()
-    lost = _lost_lines(before, after, CONSUMER_OFFSETS)
-    return {
+def differences_of_part(comparison: _Comparison, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return what differs of some whole groups.
+
+    Args:
+        comparison: What is the same for all groups.
+        rows: `_NEEDED` of them in both states, as `parts_of_both` names them.
+    """
+    before, after = comparison.before, comparison.after
+    old, new = rows["from_groups"], rows["to_groups"]
+    incomplete = incomplete_in_either(
+        incomplete_groups(before.completeness, old, new),
+        incomplete_groups(after.completeness, new, old),
+    )
+    offsets = rows["from_committed_offsets"], rows["to_committed_offsets"]
+    shares = rows["from_share_partitions"], rows["to_share_partitions"]
+    homes = {each for some in shares for each in some["coordinator_partition"].drop_nulls()}
+    lost = comparison.lost
+    made = {
         OFFSETS: changed_offsets(
-            *both("committed_offsets", of_offsets.COLUMNS, is_in_force),
+            *offsets,
             incomplete,
-            topics_born_again(_topics(before), _topics(after)),
-            lost,
-            _left_out_topics(before, after),
+            comparison.born_again,
+            lost[CONSUMER_OFFSETS],
+            _left_out_topics(before, after, offsets),
         ),
-        GROUPS: changed_groups(old, new, incomplete, lost),
+        GROUPS: changed_groups(old, new, incomplete, lost[CONSUMER_OFFSETS]),
         SHARE_PARTITIONS: changed_share_partitions(
             *shares,
             incomplete,
-            _lost_lines(before, after, SHARE_GROUP_STATE),
-            lost_share_partitions(before, homes),
-            lost_share_partitions(after, homes),
+            lost[SHARE_GROUP_STATE],
+            homes - before.share_homes,
+            homes - after.share_homes,
         ),
-        MEMBERS: changed_members(*both("members", of_groups.MEMBER_COLUMNS), incomplete),
+        MEMBERS: changed_members(rows["from_members"], rows["to_members"], incomplete),
     }
+    names = pl.concat([old["group_id"], new["group_id"]])
+    return PartAnswer(
+        made,
+        _PartSums(
+            frozenset(each for table in made.values() for each in table["change"].unique()),
+            frozenset(names.filter(names.is_in(list(comparison.names)))),
+        ),
+    )
 
 
-def _lost_lines(before: ReplayedWorkspace, after: ReplayedWorkspace, topic: str) -> pa.Table:
-    divergences = before.manifest.get("divergences", ())
-    return lost_lines(divergences, followed_copies(before), followed_copies(after), topic)
+def incomplete_groups(
+    completeness: GroupCompleteness, groups: pl.DataFrame, others: pl.DataFrame
+) -> pl.DataFrame:
+    """Return why a state does not tell all of groups, of those of which it does not.
+
+    Args:
+        completeness: Of the state.
+        groups: Rows of its table `groups`.
+        others: Those of the state it is compared with: whether a group that is only there was here
+            too is asked.
+
+    Returns:
+        `INCOMPLETE_GROUPS`.
+    """
+    found = groups.filter(~pl.col("complete")).select("group_id", pl.col("missing").alias("reason"))
+    lacking = sorted({*completeness.lost_before, *completeness.losses})
+    here = groups.select(_HOME).filter(pl.col("coordinator_partition").is_in(lacking))
+    absent = others.select(_HOME).join(groups, "group_id", "anti")
+    absent = absent.with_columns(pl.lit(None, pl.Int32()).alias("coordinator_partition"))
+    asked = pl.concat([here, absent]).join(found, "group_id", "anti")
+    if asked.is_empty():
+        return found
+    gaps = completeness.gaps_in_offsets(completeness.homes_of(asked))
+    return pl.concat([found, gaps.rename({"gap": "reason"})])
 
 
-def _left_out_topics(before: ReplayedWorkspace, after: ReplayedWorkspace) -> pa.Table:
+def _side(state: ReplayedWorkspace) -> _Side:
+    share_homes = frozenset(
+        each["partition"]
+        for each in state.manifest["partitions"]
+        if each["topic"] == SHARE_GROUP_STATE and each.get("is_leading", True)
+    )
+    return _Side(state.manifest, GroupCompleteness(state), share_homes)
+
+
+def _left_out_topics(
+    before: _Side, after: _Side, offsets: tuple[pl.DataFrame, pl.DataFrame]
+) -> pl.DataFrame:
     """Return the topics of which one state has offsets, and which the other was made without."""
-    topics = {
-        name
-        for state in (before, after)
-        for name in pc.unique(
-            state.tables.read("committed_offsets", ["topic"])["topic"]
-        ).to_pylist()
-    }
+    topics = pl.concat([each["topic"] for each in offsets]).unique().to_list()
     reasons = {
         topic: f"{word}: {why}"
-        for state, word in ((before, "from"), (after, "to"))
-        for topic, why in topics_left_out(state.manifest, topics).items()
+        for side, word in ((before, "from"), (after, "to"))
+        for topic, why in topics_left_out(side.manifest, topics).items()
     }
-    return pa.table(
-        {"topic": list(reasons), "left_out": list(reasons.values())}, schema=LEFT_OUT_TOPICS
-    )
+    return pl.DataFrame(list(reasons.items()), LEFT_OUT_TOPICS, orient="row")
 
 
 def _names(state: ReplayedWorkspace) -> list[str]:
@@ -225,18 +276,9 @@ def _gaps(state: ReplayedWorkspace) -> list[Gap]:
     return found + pattern_gaps(completeness)
 
 
-def _missing(before: ReplayedWorkspace, after: ReplayedWorkspace) -> list[str]:
-    """Return the groups that were asked for by name and are in neither state."""
-    there = {
-        name
-        for state in (before, after)
-        for name in state.tables.read("groups", ["group_id"])["group_id"].to_pylist()
-    }
-    return [name for name in _names(before) if name not in there]
-
-
-def _topics(state: ReplayedWorkspace) -> pa.Table:
-    return StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id", "deleted_at"])
+def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
+    everything = StoredTables(state.tables.workspace)
+    return frame_of(everything.read("topics", ["topic", "topic_id", "deleted_at"]))
 
 
 DIFF: Final = Question(

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
 from analytics.dump.batches.stretches import SAME_CLOCK_MS
-from analytics.questions.diff.paired import LEFT_OUT_TOPICS, in_order, replaced
-from analytics.questions.restore.data_logs import Logs, data_limits, with_limits
+from analytics.dump.copies.epochs import EpochLine, truncation_offset
+from analytics.key_order import in_key_order
+from analytics.questions.diff.changes import LEFT_OUT_TOPICS
 from analytics.questions.restore.refusals import (
+    REFUSALS_OF_PENDING,
     SHARE_GROUP,
     refusals_of,
-    refusals_of_pending,
     with_reasons,
 )
+from analytics.tables.parted_table import Order
 
-KEY = ("group_id", "topic", "partition")
-COMMITTED = (
+KEY: Final = ("group_id", "topic", "partition")
+COMMITTED: Final = (
     *(*KEY, "committed_offset", "committed_leader_epoch", "commit_timestamp", "via", "missing"),
 )
 """Of the table `committed_offsets`, what is read."""
@@ -29,29 +30,80 @@ RESTORE: Final = "restore"
 UNCHANGED: Final = "unchanged"
 REFUSED: Final = "refused"
 
-UNCLEAN = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("in_sync_until", pa.timestamp("us", tz="UTC")),
-        ("unclean_at", pa.timestamp("us", tz="UTC")),
-    ]
+UNCLEAN: Final = pl.Schema(
+    {
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "in_sync_until": pl.Datetime("us", "UTC"),
+        "unclean_at": pl.Datetime("us", "UTC"),
+    }
 )
 """Unclean elections of data partitions, and until when the elected broker was in sync."""
 
-PLAN = (
+PLAN: Final = (
     *(*KEY, "verdict", "committed_offset", "present_offset", "difference", "via"),
     *("reason", "detail"),
 )
 """The columns of a plan."""
 
-_TRANSACTION_OF = "a transaction is pending on it "
-_NO_FILE = "a share group: kafka-share-groups --reset-offsets takes no file"
+_TRANSACTION_OF: Final = "a transaction is pending on it "
+_NO_FILE: Final = "a share group: kafka-share-groups --reset-offsets takes no file"
+
+
+def shares_last(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort a plan by `KEY`; share groups come last."""
+    is_share = pl.col("reason").eq_missing(SHARE_GROUP)
+    return pl.concat(in_key_order(rows.filter(each), KEY) for each in (~is_share, is_share))
+
+
+PLAN_ORDER: Final = Order((*KEY, "reason"), shares_last)
+
+# Up to which offset the log of a data partition is still the one an offset was committed for.
+# A consumer that finds another log under its offset detects it by leader epochs (KIP-320); so does
+# this, before the offset is given back.
+
+_LIMITS: Final = pl.Schema(
+    {
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "epoch": pl.Int32(),
+        "log_start_offset": pl.Int64(),
+        "log_end_offset": pl.Int64(),
+        "same_up_to": pl.Int64(),
+        "same_by": pl.String(),
+    }
+)
+_NO_EPOCH: Final = -1
+
+
+@dataclass(frozen=True)
+class DataLog:
+    """What is known of the log of a partition.
+
+    Attributes:
+        log_start_offset: None where it is not known.
+        log_end_offset: None where it is not known.
+        epochs: (epoch, first offset), ascending; empty where they are not known.
+    """
+
+    log_start_offset: int | None = None
+    log_end_offset: int | None = None
+    epochs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def line(self) -> EpochLine | None:
+        """Its epochs; None where they or the end are not known."""
+        if not self.epochs or self.log_end_offset is None:
+            return None
+        return EpochLine(self.epochs, self.log_end_offset)
+
+
+Logs = Mapping[tuple[str, int], DataLog]
 
 
 @dataclass(frozen=True)
 class State:
-    """What one state knows.
+    """What one state knows of some whole groups.
 
     Attributes:
         committed: `COMMITTED` of the table `committed_offsets`.
@@ -64,18 +116,23 @@ class State:
         left_out_topics: Topics that the state was made without (`LEFT_OUT_TOPICS`).
     """
 
-    committed: pa.Table
-    pending: pa.Table
-    topics: pa.Table
-    incomplete_groups: pa.Table
+    committed: pl.DataFrame
+    pending: pl.DataFrame
+    topics: pl.DataFrame
+    incomplete_groups: pl.DataFrame
     logs: Logs = field(default_factory=dict)
     knows_topics: bool = False
-    left_out_topics: pa.Table = field(default_factory=LEFT_OUT_TOPICS.empty_table)
+    left_out_topics: pl.DataFrame = field(default_factory=LEFT_OUT_TOPICS.to_frame)
 
 
 def restore_plan(
-    then: State, now: State, unfit: pa.Table, unclean: pa.Table, *, include_live: bool = False
-) -> pa.Table:
+    then: State,
+    now: State,
+    unfit: pl.DataFrame,
+    unclean: pl.DataFrame,
+    *,
+    include_live: bool = False,
+) -> pl.DataFrame:
     """Judge every committed offset of the past.
 
     Args:
@@ -92,171 +149,193 @@ def restore_plan(
         transaction. Of what was pending alone then the offset is null.
     """
     rows = then.committed.select(COMMITTED)
-    present = now.committed.select([*KEY, "committed_offset", "commit_timestamp", "missing"])
-    names = [*KEY, "present_offset", "present_timestamp", "present_missing"]
-    rows = rows.join(present.rename_columns(names), list(KEY), join_type="left outer")
-    rows = rows.join(now.left_out_topics, ["topic"], join_type="left outer")
-    rows = _with_groups(rows, then.incomplete_groups, now.incomplete_groups, unfit)
-    rows = _without_untold_present(rows)
+    rows = rows.join(_present(now), KEY, "left").join(now.left_out_topics, "topic", "left")
+    rows = rows.join(unfit, "group_id", "left")
+    rows = _with_untold(rows, then, now, ("missing",), ("left_out", "present_missing"))
     rows = _with_topics(rows, then, now)
-    rows = rows.join(_pending(then, now), list(KEY), join_type="left outer")
-    rows = rows.join(_doubted(rows, unclean), list(KEY), join_type="left outer")
-    epochs = pc.fill_null(rows["committed_leader_epoch"], -1)
-    wanted = rows.select(["topic", "partition"]).append_column("epoch", pc.cast(epochs, pa.int32()))
-    rows = with_limits(rows, data_limits(wanted, then.logs, now.logs))
+    rows = rows.join(_pending(then, now), KEY, "left")
+    rows = rows.join(_doubted(rows, unclean), KEY, "left")
+    rows = _with_limits(rows, then.logs, now.logs)
     judged = _judged(rows, include_live=include_live)
-    pending = _only_pending(then, now).cast(judged.schema)
-    return in_order(pa.concat_tables([judged, pending]), *KEY)
+    return in_key_order(pl.concat([judged, _only_pending(then, now)]), KEY)
 
 
-def _doubted(rows: pa.Table, unclean: pa.Table) -> pa.Table:
-    """Return `KEY` and `unclean_at`: the last election that may have changed the log of a commit.
-
-    What was committed while the elected broker was in sync is on its disk. Commits have the time of
-    a coordinator, elections that of the controller, whose clocks may differ a little.
-    """
-    commits = rows.select([*KEY, "committed_offset", "commit_timestamp"])
-    pairs = commits.join(unclean, ["topic", "partition"], join_type="inner")
-    at, until = pairs["commit_timestamp"], pairs["in_sync_until"]
-    surely = pc.subtract(until, pa.scalar(SAME_CLOCK_MS * 1000, pa.duration("us")))
-    is_before = pc.fill_null(pc.less_equal(at, pairs["unclean_at"]), fill_value=True)
-    is_kept = pc.fill_null(pc.less_equal(at, surely), fill_value=False)
-    # Before offset 0 there is nothing that could be other.
-    is_kept = pc.or_(is_kept, pc.equal(pairs["committed_offset"], 0))
-    doubted = pairs.filter(pc.and_(is_before, pc.invert(is_kept)))
-    last = doubted.group_by(list(KEY)).aggregate([("unclean_at", "max")])
-    return last.rename_columns([*KEY, "unclean_at"])
-
-
-def share_plan(shares: pa.Table, present: pa.Table) -> pa.Table:
+def share_plan(shares: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
     """Return the refusals of share groups, whose start offsets no file gives back.
 
     Args:
         shares: `group_id`, `topic`, `partition`, `start_offset` of the past.
         present: The same of now.
+
+    Returns:
+        `PLAN`, sorted by `KEY`.
     """
-    old = shares.rename_columns([*KEY, "committed_offset"])
-    rows = old.join(
-        present.rename_columns([*KEY, "present_offset"]), list(KEY), join_type="left outer"
+    old = shares.rename({"start_offset": "committed_offset"})
+    rows = old.join(present.rename({"start_offset": "present_offset"}), KEY, "left")
+    refused = rows.with_columns(
+        verdict=pl.lit(REFUSED),
+        reason=pl.lit(SHARE_GROUP),
+        detail=pl.lit(_NO_FILE),
+        via=pl.lit(None, pl.String),
     )
-    for name, text in (("verdict", REFUSED), ("reason", SHARE_GROUP), ("detail", _NO_FILE)):
-        rows = rows.append_column(name, pa.chunked_array([pa.repeat(text, rows.num_rows)]))
-    rows = rows.append_column("via", pa.nulls(rows.num_rows, pa.string()))
-    return in_order(_with_difference(rows).select(PLAN), *KEY)
+    return in_key_order(_planned(refused), KEY)
 
 
-def _judged(rows: pa.Table, *, include_live: bool) -> pa.Table:
-    same = pc.equal(rows["committed_offset"], rows["present_offset"])
-    # What cannot be told is refused even where the numbers agree by chance.
-    is_told = pc.and_(pc.is_null(rows["untold_then"]), pc.is_null(rows["untold_now"]))
-    same = pc.fill_null(pc.and_(same, is_told), fill_value=False)
-    there, rest = rows.filter(same), rows.filter(pc.invert(same))
-    # Most offsets have not changed: reasons are sought for the others alone.
-    rest = with_reasons(rest, refusals_of(rest, include_live=include_live))
-    verdict = pc.if_else(pc.is_valid(rest["reason"]), REFUSED, RESTORE)
-    rest = rest.append_column("verdict", verdict)
-    for name, text in (("reason", None), ("detail", None), ("verdict", UNCHANGED)):
-        there = there.append_column(name, pa.repeat(pa.scalar(text, pa.string()), there.num_rows))
-    both = [_with_difference(each).select(PLAN) for each in (rest, there)]
-    return pa.concat_tables(both)
-
-
-def _with_difference(rows: pa.Table) -> pa.Table:
-    return rows.append_column(
-        "difference", pc.subtract(rows["committed_offset"], rows["present_offset"])
+def _present(now: State) -> pl.DataFrame:
+    return now.committed.select(
+        *KEY,
+        present_offset="committed_offset",
+        present_timestamp="commit_timestamp",
+        present_missing="missing",
     )
-
-
-def _with_groups(rows: pa.Table, then: pa.Table, now: pa.Table, unfit: pa.Table) -> pa.Table:
-    rows = _joined(rows, unfit, "unfit")
-    return _with_untold(rows, then, now, ("missing",), ("left_out", "present_missing"))
 
 
 def _with_untold(
-    rows: pa.Table, then: pa.Table, now: pa.Table, was: Sequence[str], present: Sequence[str]
-) -> pa.Table:
+    rows: pl.DataFrame, then: State, now: State, was: Sequence[str], present: Sequence[str]
+) -> pl.DataFrame:
     """Add `untold_then` and `untold_now`: why a row cannot be told, of its group or of itself.
+
+    What a present that cannot be told was read as is left out: it is no present offset.
 
     Args:
         rows: The rows.
-        then: `group_id`, `reason`: groups of which the past does not tell all.
-        now: The same of the present.
+        then: The past.
+        now: The present.
         was: Columns that say why the past does not tell of the row.
         present: The same of the present.
     """
-    for table, name, own in ((then, "untold_then", was), (now, "untold_now", present)):
-        rows = _joined(rows, table, name)
-        rows = replaced(rows, name, pc.coalesce(rows[name], *(rows[each] for each in own)))
-    return rows
-
-
-def _without_untold_present(rows: pa.Table) -> pa.Table:
-    """Null what a present that cannot be told was read as: it is no present offset."""
-    for name in ("present_offset", "present_timestamp"):
-        if name in rows.column_names:
-            rows = replaced(
-                rows, name, pc.if_else(pc.is_valid(rows["untold_now"]), None, rows[name])
-            )
-    return rows
-
-
-def _joined(rows: pa.Table, table: pa.Table, name: str) -> pa.Table:
-    named = table.rename_columns(["group_id", name])
-    return rows.join(named, ["group_id"], join_type="left outer")
-
-
-def _with_topics(rows: pa.Table, then: State, now: State) -> pa.Table:
-    old = then.topics.select(["topic", "topic_id"]).rename_columns(["topic", "topic_id_then"])
-    marks = ["has_several_ids", "is_only_named"]
-    new = now.topics.select(["topic", "topic_id", "partitions", *marks]).rename_columns(
-        ["topic", "topic_id_now", "partitions_now", *marks]
+    for state, name, own in ((then, "untold_then", was), (now, "untold_now", present)):
+        rows = rows.join(state.incomplete_groups.rename({"reason": name}), "group_id", "left")
+        rows = rows.with_columns(pl.coalesce(name, *own).alias(name))
+    is_told = pl.col("untold_now").is_null()
+    return rows.with_columns(
+        pl.when(is_told).then(name).alias(name) for name in ("present_offset", "present_timestamp")
     )
-    rows = rows.join(old, ["topic"], join_type="left outer").join(
-        new, ["topic"], join_type="left outer"
+
+
+def _with_topics(rows: pl.DataFrame, then: State, now: State) -> pl.DataFrame:
+    old = then.topics.select("topic", topic_id_then="topic_id")
+    new = now.topics.select(
+        *("topic", "has_several_ids", "is_only_named"),
+        topic_id_now="topic_id",
+        partitions_now="partitions",
     )
-    known = pa.repeat(pa.scalar(now.knows_topics), rows.num_rows)
-    return rows.append_column("knows_topics", pa.chunked_array([known]))
+    rows = rows.join(old, "topic", "left").join(new, "topic", "left")
+    return rows.with_columns(knows_topics=pl.lit(now.knows_topics))
 
 
-def _only_pending(then: State, now: State) -> pa.Table:
-    """Return the refusals of offsets that were pending then, and of which nothing was committed."""
-    rows = _open(then, "then").join(then.committed.select(KEY), list(KEY), join_type="left anti")
-    rows = rows.rename_columns({"doubt": "doubt_then"})
-    present = now.committed.select([*KEY, "committed_offset", "missing"])
-    present = present.rename_columns([*KEY, "present_offset", "present_missing"])
-    rows = rows.join(present, list(KEY), join_type="left outer")
-    rows = rows.join(now.left_out_topics, ["topic"], join_type="left outer")
-    still = _open(now, "at present").select([*KEY, "doubt"])
-    rows = rows.join(still, list(KEY), join_type="left outer")
-    rows = _with_untold(
-        rows,
-        then.incomplete_groups,
-        now.incomplete_groups,
-        ("doubt_then",),
-        ("left_out", "present_missing", "doubt"),
-    )
-    rows = _without_untold_present(rows)
-    rows = with_reasons(rows, refusals_of_pending(rows))
-    rows = rows.append_column("committed_offset", pa.nulls(rows.num_rows, pa.int64()))
-    for name, text in (("verdict", REFUSED), ("via", "transaction")):
-        rows = rows.append_column(name, pa.chunked_array([pa.repeat(text, rows.num_rows)]))
-    return _with_difference(rows).select(PLAN)
-
-
-def _pending(then: State, now: State) -> pa.Table:
+def _pending(then: State, now: State) -> pl.DataFrame:
     """Return `KEY` and `pending`: which transaction is open on an offset, then or now."""
-    both = pa.concat_tables([_open(then, "then"), _open(now, "at present")])
-    return _one_a_key(both).select([*KEY, "pending"])
+    both = pl.concat([_open(then, "then"), _open(now, "at present")])
+    return both.group_by(KEY).agg(pl.max("pending"))
 
 
-def _open(state: State, word: str) -> pa.Table:
-    names = pc.fill_null(state.pending["transactional_id"], "id not known")
-    words = pc.binary_join_element_wise(f"{_TRANSACTION_OF}{word} (", names, ")", "")
-    doubts = state.pending["missing"]
-    rows = state.pending.select(KEY).append_column("pending", words).append_column("doubt", doubts)
-    return _one_a_key(rows)
+def _open(state: State, word: str) -> pl.DataFrame:
+    """Return `KEY`, `pending` and `doubt`: the transactions that are open on offsets in a state."""
+    owner = pl.col("transactional_id").fill_null("id not known")
+    words = pl.format(f"{_TRANSACTION_OF}{word} ({{}})", owner)
+    return state.pending.group_by(KEY).agg(
+        words.max().alias("pending"), pl.col("missing").max().alias("doubt")
+    )
 
 
-def _one_a_key(rows: pa.Table) -> pa.Table:
-    found = rows.group_by(list(KEY)).aggregate([("pending", "max"), ("doubt", "max")])
-    return found.rename_columns([*KEY, "pending", "doubt"])
+def _doubted(rows: pl.DataFrame, unclean: pl.DataFrame) -> pl.DataFrame:
+    """Return `KEY` and `unclean_at`: the last election that may have changed the log of a commit.
+
+    What was committed while the elected broker was in sync is on its disk. Commits have the time of
+    a coordinator, elections that of the controller, whose clocks may differ a little.
+    """
+    commits = rows.select(*KEY, "committed_offset", "commit_timestamp")
+    pairs = commits.join(unclean, ["topic", "partition"])
+    at = pl.col("commit_timestamp")
+    surely = pl.col("in_sync_until") - pl.duration(milliseconds=SAME_CLOCK_MS)
+    is_before = (at <= pl.col("unclean_at")).fill_null(value=True)
+    # Before offset 0 there is nothing that could be other.
+    is_kept = (at <= surely).fill_null(value=False) | (pl.col("committed_offset") == 0)
+    return pairs.filter(is_before & ~is_kept).group_by(KEY).agg(pl.max("unclean_at"))
+
+
+def _with_limits(rows: pl.DataFrame, then: Logs, now: Logs) -> pl.DataFrame:
+    """Add what the logs allow for each partition and committed leader epoch.
+
+    Args:
+        rows: With `topic`, `partition` and `committed_leader_epoch`.
+        then: The logs as the line of the past has them.
+        now: The logs as they are at present.
+
+    Returns:
+        The rows with `log_start_offset`, `log_end_offset`; `same_up_to`, the offset up to which the
+        present log surely is the one that was read, null where nothing shows it; and `same_by`, the
+        words for it.
+    """
+    key = ["topic", "partition", "epoch"]
+    rows = rows.with_columns(epoch=pl.col("committed_leader_epoch").fill_null(_NO_EPOCH))
+    distinct = rows.select(key).unique()
+    limits = [_limit(each, then, now) for each in distinct.iter_rows(named=True)]
+    return rows.join(pl.DataFrame(limits, _LIMITS), key, "left")
+
+
+def _limit(row: Mapping[str, Any], then: Logs, now: Logs) -> dict[str, Any]:
+    key = (row["topic"], row["partition"])
+    present = now.get(key, DataLog())
+    same_up_to, same_by = _same_up_to(row["epoch"], then.get(key, DataLog()), present)
+    return {
+        **row,
+        "log_start_offset": present.log_start_offset,
+        "log_end_offset": present.log_end_offset,
+        "same_up_to": same_up_to,
+        "same_by": same_by,
+    }
+
+
+def _same_up_to(epoch: int, then: DataLog, now: DataLog) -> tuple[int | None, str | None]:
+    line = now.line
+    if line is None:
+        return None, None
+    if epoch > _NO_EPOCH:
+        _, end = line.end_of(epoch)
+        return end, f"leader epoch {epoch} ends at offset {end} of the present log"
+    past = then.line
+    if past is None:
+        return None, None
+    end = truncation_offset(past, line)
+    return end, f"the log it was committed for and the present one part at offset {end}"
+
+
+def _judged(rows: pl.DataFrame, *, include_live: bool) -> pl.DataFrame:
+    # What cannot be told is refused even where the numbers agree by chance.
+    is_told = pl.col("untold_then").is_null() & pl.col("untold_now").is_null()
+    is_same = (pl.col("committed_offset") == pl.col("present_offset")) & is_told
+    rows = rows.with_columns(is_same.fill_null(value=False).alias("is_same"))
+    # Most offsets have not changed: reasons are sought for the others alone.
+    rest = with_reasons(rows.filter(~pl.col("is_same")), refusals_of(include_live=include_live))
+    is_refused = pl.col("reason").is_not_null()
+    rest = rest.with_columns(
+        verdict=pl.when(is_refused).then(pl.lit(REFUSED)).otherwise(pl.lit(RESTORE))
+    )
+    nothing = pl.lit(None, pl.String)
+    there = rows.filter("is_same").with_columns(
+        verdict=pl.lit(UNCHANGED), reason=nothing, detail=nothing
+    )
+    return pl.concat([_planned(rest), _planned(there)])
+
+
+def _only_pending(then: State, now: State) -> pl.DataFrame:
+    """Return the refusals of offsets that were pending then, and of which nothing was committed."""
+    rows = _open(then, "then").join(then.committed, KEY, "anti")
+    rows = rows.rename({"doubt": "doubt_then"}).join(_present(now), KEY, "left")
+    still = _open(now, "at present").select(*KEY, "doubt")
+    rows = rows.join(now.left_out_topics, "topic", "left").join(still, KEY, "left")
+    untold_now = ("left_out", "present_missing", "doubt")
+    rows = _with_untold(rows, then, now, ("doubt_then",), untold_now)
+    refused = with_reasons(rows, REFUSALS_OF_PENDING).with_columns(
+        committed_offset=pl.lit(None, pl.Int64),
+        verdict=pl.lit(REFUSED),
+        via=pl.lit("transaction"),
+    )
+    return _planned(refused)
+
+
+def _planned(rows: pl.DataFrame) -> pl.DataFrame:
+    difference = pl.col("committed_offset") - pl.col("present_offset")
+    return rows.with_columns(difference.alias("difference")).select(PLAN)

@@ -2,199 +2,158 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-INCOMPLETE = "incomplete"
-PRESENT_UNKNOWN = "present_unknown"
-MOVED_ON = "moved_on"
-PENDING_TRANSACTION = "pending_transaction"
-TOPIC_ID_CHANGED = "topic_id_changed"
-TOPIC_GONE = "topic_gone"
-TOPIC_UNKNOWN = "topic_unknown"
-BELOW_LOG_START = "below_log_start"
-ABOVE_LOG_END = "above_log_end"
-DATA_DIVERGED = "data_diverged"
-DATA_UNCERTAIN = "data_uncertain"
-UNFIT_GROUP = "unfit_group"
-SHARE_GROUP = "share_group"
-UNFIT_NAME = "unfit_name"
+INCOMPLETE: Final = "incomplete"
+PRESENT_UNKNOWN: Final = "present_unknown"
+MOVED_ON: Final = "moved_on"
+PENDING_TRANSACTION: Final = "pending_transaction"
+TOPIC_ID_CHANGED: Final = "topic_id_changed"
+TOPIC_GONE: Final = "topic_gone"
+TOPIC_UNKNOWN: Final = "topic_unknown"
+BELOW_LOG_START: Final = "below_log_start"
+ABOVE_LOG_END: Final = "above_log_end"
+DATA_DIVERGED: Final = "data_diverged"
+DATA_UNCERTAIN: Final = "data_uncertain"
+UNFIT_GROUP: Final = "unfit_group"
+SHARE_GROUP: Final = "share_group"
+UNFIT_NAME: Final = "unfit_name"
 
-UNSURE = (INCOMPLETE, PRESENT_UNKNOWN, TOPIC_UNKNOWN, DATA_UNCERTAIN)
+UNSURE: Final = (INCOMPLETE, PRESENT_UNKNOWN, TOPIC_UNKNOWN, DATA_UNCERTAIN)
 """Reasons that say that the dump cannot tell."""
 
-LEGAL_TOPIC = r"^[a-zA-Z0-9._-]{1,249}$"
+LEGAL_TOPIC: Final = r"^[a-zA-Z0-9._-]{1,249}$"
 """``Topic.validate``; another name would not come through the file."""
 
-_AND = "; "
+AND: Final = "; "
+_TIME: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """One reason.
 
     Attributes:
         word: What programs read.
-        applies: By row, whether it applies (boolean; null is false).
-        words: By row, the sentence.
+        applies: Whether it applies to a row (null is false).
+        sentence: Of a row; the word alone where it is null.
     """
 
     word: str
-    applies: pa.ChunkedArray
-    words: pa.ChunkedArray
+    applies: pl.Expr
+    sentence: pl.Expr
 
 
-def sentence(*parts: Any) -> pa.ChunkedArray:  # noqa: ANN401 - text and columns
-    """Join text and columns into one sentence a row; null where a column is null."""
-    cast = [each if isinstance(each, str) else pc.cast(each, pa.string()) for each in parts]
-    return pc.binary_join_element_wise(*cast, "")
-
-
-def with_reasons(rows: pa.Table, refusals: list[Refusal]) -> pa.Table:
+def with_reasons(rows: pl.DataFrame, refusals: Sequence[Refusal]) -> pl.DataFrame:
     """Add `reason` (words) and `detail` (sentences); null where nothing applies."""
-    null = pa.scalar(None, pa.string())
-    words, details = [], []
-    for each in refusals:
-        holds = pc.fill_null(each.applies, fill_value=False)
-        words.append(pc.if_else(holds, each.word, null))
-        details.append(pc.if_else(holds, pc.fill_null(each.words, each.word), null))
-    for name, parts in (("reason", words), ("detail", details)):
-        rows = rows.append_column(name, reduce(_both, parts))
-    return rows
+    words = [pl.when(each.applies).then(pl.lit(each.word)) for each in refusals]
+    details = [
+        pl.when(each.applies).then(each.sentence.fill_null(pl.lit(each.word))) for each in refusals
+    ]
+    is_refused = pl.any_horizontal(each.applies.fill_null(value=False) for each in refusals)
+    return rows.with_columns(
+        pl.when(is_refused).then(pl.concat_str(texts, separator=AND, ignore_nulls=True)).alias(name)
+        for name, texts in (("reason", words), ("detail", details))
+    )
 
 
-def _both(text: pa.ChunkedArray, more: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Join what is there of two texts a row."""
-    return pc.coalesce(pc.binary_join_element_wise(text, more, _AND), text, more)
-
-
-def refusals_of(rows: pa.Table, *, include_live: bool) -> list[Refusal]:
+def refusals_of(*, include_live: bool) -> list[Refusal]:
     """Return every reason an offset may be refused for.
 
     Args:
-        rows: As `analytics.questions.restore.plan` joins them.
         include_live: Groups that have moved on since are rewound.
     """
-    found = [*_of_knowledge(rows), *_of_group(rows), *_of_topic(rows), *_of_log(rows)]
     optional = {MOVED_ON, PRESENT_UNKNOWN} if include_live else set()
-    return [each for each in found if each.word not in optional]
+    return [each for each in _REFUSALS if each.word not in optional]
 
 
-def refusals_of_pending(rows: pa.Table) -> list[Refusal]:
-    """Return every reason an offset is refused for that was only pending.
+_THEN, _NOW = pl.col("untold_then"), pl.col("untold_now")
+_OF_KNOWLEDGE: Final = (
+    Refusal(INCOMPLETE, _THEN.is_not_null(), pl.format("cannot tell what it was: {}", _THEN)),
+    Refusal(
+        PRESENT_UNKNOWN,
+        _NOW.is_not_null(),
+        pl.format("cannot tell whether it has moved on since: {}", _NOW),
+    ),
+)
+_OF_TRANSACTIONS: Final = Refusal(
+    PENDING_TRANSACTION, pl.col("pending").is_not_null(), pl.col("pending")
+)
+REFUSALS_OF_PENDING: Final = (*_OF_KNOWLEDGE, _OF_TRANSACTIONS)
+"""Every reason an offset is refused for that was only pending: no row lacks them all."""
 
-    Args:
-        rows: `untold_then`, `untold_now` and `pending`, which no row lacks.
-    """
-    return [*_of_knowledge(rows), _of_transactions(rows)]
-
-
-def _of_transactions(rows: pa.Table) -> Refusal:
-    return Refusal(PENDING_TRANSACTION, pc.is_valid(rows["pending"]), sentence(rows["pending"], ""))
-
-
-def _of_knowledge(rows: pa.Table) -> list[Refusal]:
-    then, now = rows["untold_then"], rows["untold_now"]
-    return [
-        Refusal(INCOMPLETE, pc.is_valid(then), sentence("cannot tell what it was: ", then)),
-        Refusal(
-            PRESENT_UNKNOWN,
-            pc.is_valid(now),
-            sentence("cannot tell whether it has moved on since: ", now),
+_OFFSET, _PRESENT = pl.col("committed_offset"), pl.col("present_offset")
+_PRESENT_AT: Final = pl.format(" ({})", pl.col("present_timestamp").dt.strftime(_TIME))
+_OF_GROUP: Final = (
+    Refusal(
+        MOVED_ON,
+        _PRESENT > _OFFSET,
+        pl.format(
+            "the group has since committed {}{}: this would rewind it",
+            _PRESENT,
+            _PRESENT_AT.fill_null(""),
         ),
-    ]
+    ),
+    _OF_TRANSACTIONS,
+    Refusal(UNFIT_GROUP, pl.col("unfit").is_not_null(), pl.col("unfit")),
+)
 
-
-def _of_group(rows: pa.Table) -> list[Refusal]:
-    offset, present = rows["committed_offset"], rows["present_offset"]
-    at = pc.fill_null(
-        sentence(" (", pc.strftime(_ms(rows["present_timestamp"]), format=_TIME), "Z)"), ""
-    )
-    return [
-        Refusal(
-            MOVED_ON,
-            pc.greater(present, offset),
-            sentence("the group has since committed ", present, at, ": this would rewind it"),
+_ID_THEN, _ID_NOW = pl.col("topic_id_then"), pl.col("topic_id_now")
+_IS_GONE: Final = pl.col("knows_topics") & _ID_NOW.is_null()
+_IS_BEYOND: Final = pl.col("partition") >= pl.col("partitions_now")
+_OF_TOPIC: Final = (
+    Refusal(
+        TOPIC_ID_CHANGED,
+        _ID_THEN != _ID_NOW,
+        pl.format("the topic was created again: its id was {}, and is {}", _ID_THEN, _ID_NOW),
+    ),
+    Refusal(
+        TOPIC_ID_CHANGED,
+        pl.col("has_several_ids"),
+        pl.lit("the topic was created again: cannot tell which of its ids it has now"),
+    ),
+    Refusal(
+        TOPIC_GONE,
+        _IS_GONE | _IS_BEYOND,
+        pl.format("there is no partition {}-{} any more", "topic", "partition"),
+    ),
+    Refusal(
+        TOPIC_UNKNOWN,
+        pl.col("is_only_named"),
+        pl.lit(
+            "cannot tell whether the topic is there: only records of groups name it, and the "
+            "metadata log, which does not, may begin after it was deleted, or end before it was "
+            "made"
         ),
-        _of_transactions(rows),
-        Refusal(UNFIT_GROUP, pc.is_valid(rows["unfit"]), sentence(rows["unfit"], "")),
-    ]
+    ),
+    Refusal(
+        UNFIT_NAME,
+        ~pl.col("topic").str.contains(LEGAL_TOPIC),
+        pl.format("no topic can have this name: {}", "topic"),
+    ),
+)
 
-
-def _of_topic(rows: pa.Table) -> list[Refusal]:
-    then, now = rows["topic_id_then"], rows["topic_id_now"]
-    gone = pc.and_(rows["knows_topics"], pc.is_null(now))
-    beyond = pc.greater_equal(rows["partition"], rows["partitions_now"])
-    legal = pc.match_substring_regex(rows["topic"], LEGAL_TOPIC)
-    return [
-        Refusal(
-            TOPIC_ID_CHANGED,
-            pc.not_equal(then, now),
-            sentence("the topic was created again: its id was ", then, ", and is ", now),
+_START: Final = pl.col("log_start_offset").fill_null(0)
+_END, _SAME = pl.col("log_end_offset"), pl.col("same_up_to")
+_UNCLEAN: Final = pl.col("unclean_at")
+_OF_LOG: Final = (
+    Refusal(BELOW_LOG_START, _OFFSET < _START, pl.format("the log starts at offset {}", _START)),
+    Refusal(ABOVE_LOG_END, _OFFSET > _END, pl.format("the log ends at offset {}", _END)),
+    Refusal(
+        DATA_DIVERGED,
+        _OFFSET > _SAME,
+        pl.format("{}: the records before {} are others now", "same_by", _OFFSET),
+    ),
+    Refusal(
+        DATA_UNCERTAIN,
+        _SAME.is_null() & _UNCLEAN.is_not_null(),
+        pl.format(
+            "cannot tell whether the log still is the one it was committed for: an unclean "
+            "election at {} may have changed it",
+            _UNCLEAN.dt.strftime(_TIME),
         ),
-        Refusal(
-            TOPIC_ID_CHANGED,
-            rows["has_several_ids"],
-            sentence("the topic was created again: cannot tell which of its ids it has now", ""),
-        ),
-        Refusal(
-            TOPIC_GONE,
-            pc.or_(pc.fill_null(gone, fill_value=False), pc.fill_null(beyond, fill_value=False)),
-            sentence("there is no partition ", rows["topic"], "-", rows["partition"], " any more"),
-        ),
-        Refusal(
-            TOPIC_UNKNOWN,
-            rows["is_only_named"],
-            sentence(
-                "cannot tell whether the topic is there: only records of groups name it, and the "
-                "metadata log, which does not, may begin after it was deleted, or end before it "
-                "was made",
-                pc.if_else(pc.is_valid(rows["topic"]), "", ""),
-            ),
-        ),
-        Refusal(
-            UNFIT_NAME,
-            pc.invert(legal),
-            sentence("no topic can have this name: ", pc.cast(rows["topic"], pa.string())),
-        ),
-    ]
-
-
-def _of_log(rows: pa.Table) -> list[Refusal]:
-    offset = rows["committed_offset"]
-    start, end, same = rows["log_start_offset"], rows["log_end_offset"], rows["same_up_to"]
-    since = pc.strftime(_ms(rows["unclean_at"]), format=_TIME)
-    return [
-        Refusal(
-            BELOW_LOG_START,
-            pc.less(offset, pc.fill_null(start, 0)),
-            sentence("the log starts at offset ", pc.fill_null(start, 0)),
-        ),
-        Refusal(ABOVE_LOG_END, pc.greater(offset, end), sentence("the log ends at offset ", end)),
-        Refusal(
-            DATA_DIVERGED,
-            pc.greater(offset, same),
-            sentence(rows["same_by"], ": the records before ", offset, " are others now"),
-        ),
-        Refusal(
-            DATA_UNCERTAIN,
-            pc.and_(pc.is_null(same), pc.is_valid(rows["unclean_at"])),
-            sentence(
-                "cannot tell whether the log still is the one it was committed for: an unclean "
-                "election at ",
-                since,
-                "Z may have changed it",
-            ),
-        ),
-    ]
-
-
-_TIME = "%Y-%m-%dT%H:%M:%S"
-
-
-def _ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.cast(times, pa.timestamp("ms", tz="UTC"), safe=False)
+    ),
+)
+_REFUSALS: Final = (*_OF_KNOWLEDGE, *_OF_GROUP, *_OF_TOPIC, *_OF_LOG)

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 
-from analytics.questions.diff.elections import LOST_LINES
-from analytics.questions.diff.groups import (
+from analytics.questions.diff.changes import (
     GROUP_COLUMNS,
+    INCOMPLETE_GROUPS,
     MEMBER_COLUMNS,
+    SHARE_COLUMNS,
     changed_groups,
     changed_members,
+    changed_share_partitions,
 )
-from analytics.questions.diff.paired import INCOMPLETE_GROUPS
-from analytics.questions.diff.share_partitions import COLUMNS, changed_share_partitions
+from analytics.questions.diff.elections import LOST_LINES
 
-NOTHING = INCOMPLETE_GROUPS.empty_table()
-NO_ELECTION = LOST_LINES.empty_table()
+NOTHING = INCOMPLETE_GROUPS.to_frame()
+NO_ELECTION = LOST_LINES.to_frame()
 _NUMBERS = {"epoch", "assignment_epoch", "member_count", "partition", "coordinator_partition"}
 
 
-def incomplete(group: str) -> pa.Table:
-    return pa.table({"group_id": [group], "reason": ["to: lost"]}, schema=INCOMPLETE_GROUPS)
+def incomplete(group: str) -> pl.DataFrame:
+    return pl.DataFrame({"group_id": [group], "reason": ["to: lost"]}, INCOMPLETE_GROUPS)
 
 
-def table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pa.Table:
+def table(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> pl.DataFrame:
     is_number = {
         name: name in _NUMBERS or name.endswith(("_epoch", "_count", "_offset")) for name in columns
     }
-    schema = pa.schema([(name, pa.int64() if is_number[name] else pa.string()) for name in columns])
-    return pa.Table.from_pylist(rows, schema=schema)
+    schema = {name: pl.Int64 if is_number[name] else pl.String for name in columns}
+    return pl.DataFrame(rows, schema)
 
 
-def groups(*rows: tuple[str, str, str, int | None]) -> pa.Table:
+def groups(*rows: tuple[str, str, str, int | None]) -> pl.DataFrame:
     return table(
         GROUP_COLUMNS,
         [
@@ -56,7 +57,7 @@ def test_groups_appear_vanish_and_change_their_type_state_or_epoch() -> None:
         ("older", "classic", "Stable", 2),
         ("new", "classic", "Empty", 1),
     )
-    found = changed_groups(before, after, NOTHING, NO_ELECTION).to_pylist()
+    found = changed_groups(before, after, NOTHING, NO_ELECTION).to_dicts()
     assert [(row["group_id"], row["change"]) for row in found] == [
         ("gone", "vanished"),
         ("new", "appeared"),
@@ -64,7 +65,7 @@ def test_groups_appear_vanish_and_change_their_type_state_or_epoch() -> None:
         ("typed", "changed"),
     ]
     for name in ("gone", "same"):
-        unsure = changed_groups(before, after, incomplete(name), NO_ELECTION).to_pylist()
+        unsure = changed_groups(before, after, incomplete(name), NO_ELECTION).to_dicts()
         assert [(row["group_id"], row["reason"]) for row in unsure if row["reason"]] == [
             (name, "to: lost")
         ]
@@ -72,19 +73,19 @@ def test_groups_appear_vanish_and_change_their_type_state_or_epoch() -> None:
 
 
 def test_members_join_leave_and_come_back_under_their_instance_id() -> None:
-    def members(*rows: tuple[str, str, str | None]) -> pa.Table:
+    def members(*rows: tuple[str, str, str | None]) -> pl.DataFrame:
         named = [dict(zip(MEMBER_COLUMNS, (*row, row[1], "/h"), strict=True)) for row in rows]
         return table(MEMBER_COLUMNS, named)
 
     before = members(("g", "stays", None), ("g", "leaves", None), ("g", "static-1", "i"))
     after = members(("g", "stays", None), ("g", "joins", None), ("g", "static-2", "i"))
-    found = changed_members(before, after, NOTHING).to_pylist()
+    found = changed_members(before, after, NOTHING).to_dicts()
     assert [(row["member_id"], row["change"], row["previous_member_id"]) for row in found] == [
         ("joins", "joined", None),
         ("leaves", "left", None),
         ("static-2", "restarted", "static-1"),
     ]
-    unsure = changed_members(before, after, incomplete("g")).to_pylist()
+    unsure = changed_members(before, after, incomplete("g")).to_dicts()
     assert {row["change"] for row in unsure} == {"cannot_tell"}
 
 
@@ -95,7 +96,7 @@ def share(number: int, start: int | None, **others: Any) -> dict[str, Any]:
 
 def test_share_partitions_move_go_back_and_change_their_state() -> None:
     before = table(
-        COLUMNS,
+        SHARE_COLUMNS,
         [
             share(0, 5),
             share(1, 5),
@@ -106,7 +107,7 @@ def test_share_partitions_move_go_back_and_change_their_state() -> None:
         ],
     )
     after = table(
-        COLUMNS,
+        SHARE_COLUMNS,
         [
             share(0, 9),
             share(1, 2),
@@ -115,7 +116,7 @@ def test_share_partitions_move_go_back_and_change_their_state() -> None:
             share(4, 6, missing="its snapshot is not in the dump"),
         ],
     )
-    found = changed_share_partitions(before, after, NOTHING, NO_ELECTION).to_pylist()
+    found = changed_share_partitions(before, after, NOTHING, NO_ELECTION).to_dicts()
     assert {row["partition"]: row["change"] for row in found} == {
         0: "moved",
         1: "went_back",
@@ -124,6 +125,6 @@ def test_share_partitions_move_go_back_and_change_their_state() -> None:
         4: "cannot_tell",
         5: "vanished",
     }
-    lost = changed_share_partitions(before, after, NOTHING, NO_ELECTION, lost_after=[7]).to_pylist()
+    lost = changed_share_partitions(before, after, NOTHING, NO_ELECTION, lost_after=[7]).to_dicts()
     assert lost[-1]["change"] == "cannot_tell"
     assert "__share_group_state-7" in lost[-1]["reason"]

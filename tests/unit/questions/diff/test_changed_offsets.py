@@ -6,59 +6,62 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import polars as pl
 import pytest
 
+from analytics.questions.diff.changes import (
+    INCOMPLETE_GROUPS,
+    LEFT_OUT_TOPICS,
+    OFFSET_COLUMNS,
+    changed_offsets,
+    topics_born_again,
+)
 from analytics.questions.diff.elections import LOST_LINES
-from analytics.questions.diff.offsets import COLUMNS, changed_offsets, topics_born_again
-from analytics.questions.diff.paired import INCOMPLETE_GROUPS, LEFT_OUT_TOPICS
 
 WHEN = datetime(2026, 11, 21, 9, tzinfo=UTC)
-SCHEMA = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("committed_offset", pa.int64()),
-        ("committed_leader_epoch", pa.int32()),
-        ("commit_timestamp", pa.timestamp("us", tz="UTC")),
-        ("coordinator_partition", pa.int32()),
-        ("record_offset", pa.int64()),
-        ("missing", pa.string()),
-    ]
-)
-NO_ELECTION = LOST_LINES.empty_table()
-ALL_TOPICS = LEFT_OUT_TOPICS.empty_table()
-TOPICS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("topic_id", pa.string()),
-        ("deleted_at", pa.timestamp("us", tz="UTC")),
-    ]
-)
-NOTHING_BORN = pa.table({"topic": pa.array([], pa.string()), "note": pa.array([], pa.string())})
+SCHEMA: dict[str, Any] = {
+    "group_id": pl.String,
+    "topic": pl.String,
+    "partition": pl.Int32,
+    "committed_offset": pl.Int64,
+    "committed_leader_epoch": pl.Int32,
+    "commit_timestamp": pl.Datetime("us", "UTC"),
+    "coordinator_partition": pl.Int32,
+    "record_offset": pl.Int64,
+    "missing": pl.String,
+}
+NO_ELECTION = LOST_LINES.to_frame()
+ALL_TOPICS = LEFT_OUT_TOPICS.to_frame()
+TOPICS: dict[str, Any] = {
+    "topic": pl.String,
+    "topic_id": pl.String,
+    "deleted_at": pl.Datetime("us", "UTC"),
+}
+NOTHING_BORN = pl.DataFrame(schema={"topic": pl.String, "note": pl.String})
 
 
-def state(*rows: tuple[str, int, int | None, int | None]) -> pa.Table:
+def state(*rows: tuple[str, int, int | None, int | None]) -> pl.DataFrame:
     """Offsets of the topic t: group, partition, offset, leader epoch."""
-    return pa.Table.from_pylist(
+    return pl.DataFrame(
         [
-            dict(zip(COLUMNS, (group, "t", number, offset, epoch, WHEN), strict=False))
+            dict(zip(OFFSET_COLUMNS, (group, "t", number, offset, epoch, WHEN), strict=False))
             for group, number, offset, epoch in rows
         ],
-        schema=SCHEMA,
+        SCHEMA,
     )
 
 
-def incomplete(**reasons: str) -> pa.Table:
+def incomplete(**reasons: str) -> pl.DataFrame:
     rows = {"group_id": list(reasons), "reason": list(reasons.values())}
-    return pa.table(rows, schema=INCOMPLETE_GROUPS)
+    return pl.DataFrame(rows, INCOMPLETE_GROUPS)
 
 
-def changes(before: pa.Table, after: pa.Table, **reasons: str) -> dict[tuple[str, int], Any]:
+def changes(
+    before: pl.DataFrame, after: pl.DataFrame, **reasons: str
+) -> dict[tuple[str, int], Any]:
     rows = changed_offsets(
         before, after, incomplete(**reasons), NOTHING_BORN, NO_ELECTION, ALL_TOPICS
-    ).to_pylist()
+    ).to_dicts()
     return {
         (row["group_id"], row["partition"]): (row["change"], row["difference"], row["reason"])
         for row in rows
@@ -87,8 +90,8 @@ def test_where_one_state_does_not_tell_all_of_a_group_nothing_of_it_is_sure() ->
 
 
 def test_an_offset_that_a_lost_record_may_have_changed_is_not_sure_even_where_it_is_equal() -> None:
-    def lacks(rows: pa.Table, *missing: str | None) -> pa.Table:
-        return rows.set_column(8, "missing", pa.array(missing, pa.string()))
+    def lacks(rows: pl.DataFrame, *missing: str | None) -> pl.DataFrame:
+        return rows.with_columns(missing=pl.Series(missing, dtype=pl.String))
 
     before = state(("g", 0, 5, 1), ("g", 1, 5, 1), ("g", 2, 5, 1), ("g", 3, 5, 1))
     after = state(("g", 0, 5, 1), ("g", 1, 7, 1), ("g", 2, 5, 1), ("g", 3, 5, 1))
@@ -110,32 +113,28 @@ def test_a_state_is_no_different_from_itself() -> None:
 
 
 def test_a_topic_that_was_created_again_is_named() -> None:
-    def topics(*rows: tuple[str, str, datetime | None]) -> pa.Table:
-        return pa.Table.from_pylist(
-            [dict(zip(TOPICS.names, row, strict=True)) for row in rows], schema=TOPICS
-        )
+    def topics(*rows: tuple[str, str, datetime | None]) -> pl.DataFrame:
+        return pl.DataFrame([dict(zip(TOPICS, row, strict=True)) for row in rows], TOPICS)
 
     born = topics_born_again(
         topics(("t", "A", None), ("u", "U", None)),
         topics(("t", "A", WHEN), ("t", "B", None), ("u", "U", None), ("v", "V", None)),
     )
-    assert born.to_pylist() == [{"topic": "t", "note": "the topic was created again: A is now B"}]
+    assert born.to_dicts() == [{"topic": "t", "note": "the topic was created again: A is now B"}]
     rows = changed_offsets(
         state(("g", 0, 5, 1)), state(("g", 0, 2, 0)), incomplete(), born, NO_ELECTION, ALL_TOPICS
-    ).to_pylist()
+    ).to_dicts()
     assert [(row["change"], row["note"]) for row in rows] == [
         ("went_back", "the topic was created again: A is now B")
     ]
 
 
 def test_what_one_state_was_made_without_did_not_vanish() -> None:
-    left_out = pa.table(
-        {"topic": ["t"], "left_out": ["to: t was left out"]}, schema=LEFT_OUT_TOPICS
-    )
+    left_out = pl.DataFrame({"topic": ["t"], "left_out": ["to: t was left out"]}, LEFT_OUT_TOPICS)
     nothing = state().slice(0, 0)
     rows = changed_offsets(
         state(("g", 0, 5, 1)), nothing, incomplete(), NOTHING_BORN, NO_ELECTION, left_out
-    ).to_pylist()
+    ).to_dicts()
     assert [(row["change"], row["reason"]) for row in rows] == [
         ("cannot_tell", "to: t was left out")
     ]

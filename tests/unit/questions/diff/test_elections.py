@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pyarrow as pa
+import polars as pl
 
 from analytics.questions.diff.elections import LOST_LINES, lost_lines, with_elections
 
@@ -26,15 +26,20 @@ DIVERGENCES = [
         ("__share_group_state", 9, "broker-1", None, None),
     )
 ]
+ROW = {
+    **dict.fromkeys(("group_id", "change"), pl.String),
+    **dict.fromkeys(("from_coordinator_partition", "to_coordinator_partition"), pl.Int32),
+    **dict.fromkeys(("from_record_offset", "to_record_offset"), pl.Int64),
+}
 
 
 def test_only_the_lines_count_that_the_second_state_is_not_of() -> None:
     before = [(OFFSETS, 9, "broker-1"), (OFFSETS, 8, "broker-1")]
     found = lost_lines(DIVERGENCES, before, [(OFFSETS, 8, "broker-1")], OFFSETS)
-    assert found.select(["home", "copy", "elected_at"]).to_pylist() == [
+    assert found.select("home", "copy", "elected_at").to_dicts() == [
         {"home": 9, "copy": "broker-1", "elected_at": ELECTED}
     ]
-    assert lost_lines(DIVERGENCES, [], before, OFFSETS) == LOST_LINES.empty_table()
+    assert lost_lines(DIVERGENCES, [], before, OFFSETS).equals(LOST_LINES.to_frame())
 
 
 def cause(
@@ -45,18 +50,19 @@ def cause(
     old: int | None = None,
     new: int | None = None,
 ) -> str | None:
-    rows = pa.table(
+    rows = pl.DataFrame(
         {
             "group_id": [group],
             "change": [change],
-            "from_coordinator_partition": pa.array([home if old is not None else None], pa.int32()),
-            "to_coordinator_partition": pa.array([home], pa.int32()),
-            "from_record_offset": pa.array([old], pa.int64()),
-            "to_record_offset": pa.array([new], pa.int64()),
-        }
+            "from_coordinator_partition": [home if old is not None else None],
+            "to_coordinator_partition": [home],
+            "from_record_offset": [old],
+            "to_record_offset": [new],
+        },
+        ROW,
     )
     lines = lost_lines(DIVERGENCES, [(OFFSETS, 9, "broker-1")], [], OFFSETS)
-    (row,) = with_elections(rows, lines).to_pylist()
+    (row,) = with_elections(rows, lines).to_dicts()
     assert (row["copy"], row["elected_at"]) == (
         ("broker-1", ELECTED) if row["cause"] else (None, None)
     )

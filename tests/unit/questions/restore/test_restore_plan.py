@@ -2,73 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
-import pyarrow as pa
+import polars as pl
 import pytest
 
-from analytics.questions.diff.paired import INCOMPLETE_GROUPS
-from analytics.questions.restore.data_logs import DataLog
-from analytics.questions.restore.plan import UNCLEAN, State, restore_plan, share_plan
+from analytics.questions.diff.changes import INCOMPLETE_GROUPS
+from analytics.questions.restore.plan import (
+    UNCLEAN,
+    DataLog,
+    State,
+    restore_plan,
+    share_plan,
+)
 
 COMMITTED_AT = datetime(2026, 11, 21, 9, tzinfo=UTC)
 LATER = datetime(2026, 11, 21, 10, tzinfo=UTC)
-COMMITTED = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("committed_offset", pa.int64()),
-        ("committed_leader_epoch", pa.int32()),
-        ("commit_timestamp", pa.timestamp("us", tz="UTC")),
-        ("via", pa.string()),
-        ("missing", pa.string()),
-    ]
+COMMITTED: Final = pl.Schema(
+    {
+        "group_id": pl.String(),
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "committed_offset": pl.Int64(),
+        "committed_leader_epoch": pl.Int32(),
+        "commit_timestamp": pl.Datetime("us", "UTC"),
+        "via": pl.String(),
+        "missing": pl.String(),
+    }
 )
-PENDING = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("transactional_id", pa.string()),
-        ("missing", pa.string()),
-    ]
+PENDING: Final = pl.Schema(
+    {
+        "group_id": pl.String(),
+        "topic": pl.String(),
+        "partition": pl.Int32(),
+        "transactional_id": pl.String(),
+        "missing": pl.String(),
+    }
 )
-TOPICS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("topic_id", pa.string()),
-        ("partitions", pa.int32()),
-        ("has_several_ids", pa.bool_()),
-        ("is_only_named", pa.bool_()),
-    ]
+TOPICS: Final = pl.Schema(
+    {
+        "topic": pl.String(),
+        "topic_id": pl.String(),
+        "partitions": pl.Int32(),
+        "has_several_ids": pl.Boolean(),
+        "is_only_named": pl.Boolean(),
+    }
 )
-UNFIT = pa.schema([("group_id", pa.string()), ("unfit", pa.string())])
+UNFIT: Final = pl.Schema({"group_id": pl.String(), "unfit": pl.String()})
 A, T = "A" * 22, ("g", "t", 0)
 
 
-def offsets(*rows: tuple[str, str, int, int], epoch: int | None = None) -> pa.Table:
+def offsets(*rows: tuple[str, str, int, int], epoch: int | None = None) -> pl.DataFrame:
     named = [
-        dict(zip(COMMITTED.names, (*row, epoch, COMMITTED_AT, "plain", None), strict=True))
+        dict(zip(COMMITTED, (*row, epoch, COMMITTED_AT, "plain", None), strict=True))
         for row in rows
     ]
-    return pa.Table.from_pylist(named, schema=COMMITTED)
+    return pl.DataFrame(named, COMMITTED)
 
 
-def topics(topic_id: str | None, partitions: int, *, several: bool = False) -> pa.Table:
+def topics(topic_id: str | None, partitions: int, *, several: bool = False) -> pl.DataFrame:
     row = {"topic": "t", "topic_id": topic_id, "partitions": partitions, "has_several_ids": several}
-    return pa.Table.from_pylist([row], schema=TOPICS)
+    return pl.DataFrame([row], TOPICS)
 
 
-def state(committed: pa.Table, **others: Any) -> State:
+def state(committed: pl.DataFrame, **others: Any) -> State:
     return State(
         committed=committed,
-        pending=PENDING.empty_table(),
+        pending=PENDING.to_frame(),
         topics=topics(A, 3),
-        incomplete_groups=INCOMPLETE_GROUPS.empty_table(),
+        incomplete_groups=INCOMPLETE_GROUPS.to_frame(),
         **others,
     )
 
@@ -80,42 +84,39 @@ NOW = state(offsets((*T, 20)), knows_topics=True)
 def judged(
     then: State = THEN,
     now: State = NOW,
-    unfit: pa.Table | None = None,
-    unclean: pa.Table | None = None,
+    unfit: pl.DataFrame | None = None,
+    unclean: pl.DataFrame | None = None,
     *,
     include_live: bool = False,
-) -> list[Mapping[str, Any]]:
+) -> list[dict[str, Any]]:
     plan = restore_plan(
         then,
         now,
-        UNFIT.empty_table() if unfit is None else unfit,
-        UNCLEAN.empty_table() if unclean is None else unclean,
+        UNFIT.to_frame() if unfit is None else unfit,
+        UNCLEAN.to_frame() if unclean is None else unclean,
         include_live=include_live,
     )
-    rows: list[Mapping[str, Any]] = plan.to_pylist()
-    return rows
+    return plan.to_dicts()
 
 
-def pending(owner: str, missing: str | None = None) -> pa.Table:
-    return pa.Table.from_pylist(
-        [dict(zip(PENDING.names, (*T, owner, missing), strict=True))], schema=PENDING
-    )
+def pending(owner: str, missing: str | None = None) -> pl.DataFrame:
+    return pl.DataFrame([dict(zip(PENDING, (*T, owner, missing), strict=True))], PENDING)
 
 
-def incomplete(reason: str) -> pa.Table:
-    return pa.table({"group_id": ["g"], "reason": [reason]}, schema=INCOMPLETE_GROUPS)
+def incomplete(reason: str) -> pl.DataFrame:
+    return pl.DataFrame({"group_id": ["g"], "reason": [reason]}, INCOMPLETE_GROUPS)
 
 
 def log(start: int | None, end: int, *epochs: tuple[int, int]) -> dict[tuple[str, int], DataLog]:
     return {("t", 0): DataLog(start, end, epochs)}
 
 
-def unclean(*elections: tuple[datetime | None, datetime]) -> pa.Table:
+def unclean(*elections: tuple[datetime | None, datetime]) -> pl.DataFrame:
     rows = [
         {"topic": "t", "partition": 0, "in_sync_until": until, "unclean_at": at}
         for until, at in elections
     ]
-    return pa.Table.from_pylist(rows, schema=UNCLEAN)
+    return pl.DataFrame(rows, UNCLEAN)
 
 
 UNCLEAN_T0 = unclean((None, LATER))
@@ -132,8 +133,8 @@ def test_an_offset_that_went_back_or_vanished_is_given_back() -> None:
 
 
 def test_an_offset_that_a_lost_record_may_have_changed_is_refused() -> None:
-    def lacking(committed: pa.Table) -> pa.Table:
-        return committed.set_column(7, "missing", pa.array(["a segment is missing"]))
+    def lacking(committed: pl.DataFrame) -> pl.DataFrame:
+        return committed.with_columns(missing=pl.lit("a segment is missing"))
 
     (row,) = judged(replace(THEN, committed=lacking(offsets((*T, 50)))))
     assert (row["verdict"], row["reason"]) == ("refused", "incomplete")
@@ -154,7 +155,7 @@ REFUSALS = {
     "present_unknown": (THEN, replace(NOW, incomplete_groups=incomplete("no copy of it"))),
     "pending_transaction": (replace(THEN, pending=pending("tx-1")), NOW),
     "topic_id_changed": (THEN, replace(NOW, topics=topics("B" * 22, 3))),
-    "topic_gone": (THEN, replace(NOW, topics=TOPICS.empty_table())),
+    "topic_gone": (THEN, replace(NOW, topics=TOPICS.to_frame())),
     "below_log_start": (THEN, replace(NOW, logs=log(51, 90))),
     "above_log_end": (THEN, replace(NOW, logs=log(0, 49))),
     # Epoch 1 ends at 40 in the present log: 40 to 49 were read from another one.
@@ -263,7 +264,7 @@ def test_include_live_rewinds_but_does_nothing_else() -> None:
 
 def test_several_reasons_stand_beside_each_other() -> None:
     now = replace(NOW, committed=offsets((*T, 60)), logs=log(0, 49), pending=pending("tx-1"))
-    unfit = pa.table({"group_id": ["g"], "unfit": ["it is a share group now"]}, schema=UNFIT)
+    unfit = pl.DataFrame({"group_id": ["g"], "unfit": ["it is a share group now"]}, UNFIT)
     (row,) = judged(now=now, unfit=unfit)
     assert row["reason"] == "moved_on; pending_transaction; unfit_group; above_log_end"
     assert row["detail"].count("; ") == 3
@@ -303,22 +304,22 @@ def test_a_name_that_no_topic_can_have_does_not_reach_a_file() -> None:
 
 
 def test_share_groups_are_refused_partition_by_partition() -> None:
-    schema = pa.schema(
-        [
-            ("group_id", pa.string()),
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("start_offset", pa.int64()),
-        ]
+    schema = pl.Schema(
+        {
+            "group_id": pl.String(),
+            "topic": pl.String(),
+            "partition": pl.Int32(),
+            "start_offset": pl.Int64(),
+        }
     )
-    shares = pa.Table.from_pylist(
-        [{"group_id": "s", "topic": "t", "partition": 0, "start_offset": 7}], schema=schema
+    shares = pl.DataFrame(
+        [{"group_id": "s", "topic": "t", "partition": 0, "start_offset": 7}], schema
     )
-    (row,) = share_plan(shares, schema.empty_table()).to_pylist()
+    (row,) = share_plan(shares, schema.to_frame()).to_dicts()
     assert (row["verdict"], row["reason"], row["committed_offset"]) == ("refused", "share_group", 7)
 
 
 def test_no_offsets_make_an_empty_plan() -> None:
-    empty = replace(THEN, committed=COMMITTED.empty_table())
+    empty = replace(THEN, committed=COMMITTED.to_frame())
     assert judged(empty) == []
-    assert len(judged(THEN, replace(NOW, committed=COMMITTED.empty_table()))) == 1
+    assert len(judged(THEN, replace(NOW, committed=COMMITTED.to_frame()))) == 1

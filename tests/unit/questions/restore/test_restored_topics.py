@@ -5,19 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 
 from analytics.questions.restore.question import topics_there
 
-TOPICS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("topic_id", pa.string()),
-        ("partitions", pa.int32()),
-        ("deleted_at", pa.timestamp("us", "UTC")),
-        ("source", pa.string()),
-    ]
-)
+TOPICS: dict[str, Any] = {
+    "topic": pl.String,
+    "topic_id": pl.String,
+    "partitions": pl.Int32,
+    "deleted_at": pl.Datetime("us", "UTC"),
+    "source": pl.String,
+}
 A, B = "A" * 22, "B" * 22
 
 
@@ -33,7 +31,7 @@ def there(*rows: tuple[str | None, int | None, str], deleted: int = 0) -> list[d
         }
         for number, (topic_id, partitions, source) in enumerate(rows)
     ]
-    found: list[dict[str, Any]] = topics_there(pa.Table.from_pylist(lives, TOPICS)).to_pylist()
+    found: list[dict[str, Any]] = topics_there(pl.DataFrame(lives, TOPICS)).to_dicts()
     return found
 
 
@@ -75,12 +73,12 @@ def test_a_topic_that_a_metadata_log_lacks_and_records_name_may_be_gone() -> Non
     # The log begins at a snapshot that was written after the topic was deleted, or ends earlier.
     elsewhere = {"topic": "u", "topic_id": B, "partitions": 1, "source": "metadata_log"}
     lives = [{"topic": "t", "topic_id": A, "partitions": 3, "source": "record"}, elsewhere]
-    rows = topics_there(pa.Table.from_pylist(lives, TOPICS)).sort_by("topic").to_pylist()
+    rows = topics_there(pl.DataFrame(lives, TOPICS)).sort("topic").to_dicts()
     assert rows[0] == topic(A, 3, named=True)
     assert not rows[1]["is_only_named"]
     # So may one whose last life in that log was deleted, and of which records name another.
     assert there((B, 4, "metadata_log"), (A, 3, "record"), deleted=1) == [topic(A, 3, named=True)]
     # Its directory shows it.
     lives[0]["source"] = "partition_metadata"
-    rows = topics_there(pa.Table.from_pylist(lives, TOPICS)).sort_by("topic").to_pylist()
+    rows = topics_there(pl.DataFrame(lives, TOPICS)).sort("topic").to_dicts()
     assert rows[0] == topic(A, 3)
