@@ -203,7 +203,8 @@ class _Sentence(string.Formatter):
             return _text(value, self._says)
         number = "an unknown number of" if value.value is None else f"{value.value:,}"
         if "|" in format_spec:
-            return format_spec.split("|")[value.value != 1].replace("#", number)
+            one, many = format_spec.split("|")
+            return (one if value.value == 1 else many).replace("#", number)
         return f"{number} {format_spec}{'' if value.value == 1 else 's'}"
 
 

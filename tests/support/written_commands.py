@@ -21,6 +21,7 @@ from docs.render_findings import written_command
 from jobs.cli.main import EPILOG, cli
 from jobs.cli.subcommands import COMMANDS
 from schemas.finding_rules import finding_rules
+from schemas.gaps import gap_kinds
 from tests.support.checkout import files_of
 
 _STARTS: Final = ("groupscope", "python", "spark-submit", "kafka-")
@@ -147,6 +148,10 @@ def messages(root: Path) -> Iterator[Message]:
                 if text in helps or _EXAMPLES in text or not _names_a_command(text):
                     continue
                 yield Message(str(path.relative_to(root)), " ".join(text.split()))
+    for kind in gap_kinds().values():
+        for text in (kind.template.text, kind.advice):
+            if _names_a_command(text):
+                yield Message(f"schemas/gaps: {kind.code}", text)
 
 
 def _names_a_command(text: str) -> bool:

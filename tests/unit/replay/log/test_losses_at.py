@@ -113,7 +113,7 @@ def untold(end: int | None, minutes: int, *elections: dict[str, Any], **more: An
 @pytest.mark.parametrize(
     ("loss", "what"),
     [
-        (Loss(0, 80, DELETED), f"was {DELETED}"),
+        (Loss(0, 80, DELETED, is_below_start=True), f"was {DELETED}"),
         (Loss(40, 80, "a gap"), "is not whole: a gap"),
         (Loss(85, 90, "a gap"), "was compacted"),
         (Loss(10, 20, "a gap"), "was compacted"),

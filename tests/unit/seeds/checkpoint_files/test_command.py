@@ -48,9 +48,7 @@ def test_where_nothing_is_complete_nothing_can_be_told(tmp_path: Path) -> None:
     path.write_text(EXAMPLE.read_text().splitlines()[-1])
     text, code = asked("json", path)
     assert code == 3
-    assert json.loads(text)["cannot_tell"] == [
-        "parcel-router: none of its 1 checkpoints is complete"
-    ]
+    assert json.loads(text)["cannot_tell"] == ["parcel-router: its only checkpoint is not complete"]
 
 
 def test_a_teams_own_timeout_decides_what_is_late(tmp_path: Path) -> None:
