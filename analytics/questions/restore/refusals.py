@@ -101,7 +101,8 @@ _OF_GROUP: Final = (
 )
 
 _ID_THEN, _ID_NOW = pl.col("topic_id_then"), pl.col("topic_id_now")
-_IS_GONE: Final = pl.col("knows_topics") & _ID_NOW.is_null()
+_IS_OPEN: Final = pl.any_horizontal("has_several_ids", "is_only_named").fill_null(value=False)
+_IS_GONE: Final = pl.col("knows_topics") & _ID_NOW.is_null() & ~_IS_OPEN
 _IS_BEYOND: Final = pl.col("partition") >= pl.col("partitions_now")
 _OF_TOPIC: Final = (
     Refusal(

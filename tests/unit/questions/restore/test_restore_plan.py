@@ -173,8 +173,11 @@ def test_each_reason_alone_refuses_with_its_word_and_a_sentence(reason: str) -> 
     assert row["detail"]
 
 
-def test_a_topic_of_which_nothing_tells_the_id_it_has_now_is_not_trusted() -> None:
-    now = replace(NOW, topics=topics(None, 3, several=True), knows_topics=False)
+@pytest.mark.parametrize("knows_topics", [False, True])
+def test_a_topic_of_which_nothing_tells_the_id_it_has_now_is_not_trusted(
+    knows_topics: bool,
+) -> None:
+    now = replace(NOW, topics=topics(None, 3, several=True), knows_topics=knows_topics)
     (row,) = judged(THEN, now)
     assert (row["verdict"], row["reason"]) == ("refused", "topic_id_changed")
     assert row["detail"] == "the topic was created again: cannot tell which of its ids it has now"
