@@ -37,7 +37,11 @@ def run(*arguments: str | Path) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize("content", [None, b"no archive"], ids=["none", "broken"])
+@pytest.mark.parametrize(
+    "content",
+    [pytest.param(None, marks=pytest.mark.long), b"no archive"],
+    ids=["none", "broken"],
+)
 def test_without_an_archive_that_suits_spark_starts_as_ever(
     tmp_path: Path, content: bytes | None
 ) -> None:

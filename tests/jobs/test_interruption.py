@@ -76,7 +76,9 @@ def interrupted(signum: signal.Signals, *arguments: str | Path, out: Path) -> tu
 
 
 @pytest.mark.installed
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "signum", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM]
+)
 def test_a_run_that_is_interrupted_leaves_no_result(
     signum: signal.Signals, failover_dump: Path, tmp_path: Path
 ) -> None:

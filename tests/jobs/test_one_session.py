@@ -63,7 +63,7 @@ def test_work_within_shares_a_session_that_is_set_up_alike() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("describe", "--group", "parcel-router"),
+        pytest.param(("describe", "--group", "parcel-router"), marks=pytest.mark.long),
         ("diff", "--from", "2026-11-21T09:18:30Z", "--group", "parcel-router"),
     ],
     ids=["describe", "diff"],

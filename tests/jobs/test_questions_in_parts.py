@@ -49,7 +49,11 @@ def rows_of(
     return {**answer.tables, **figures}
 
 
-@pytest.fixture(scope="module", params=[None, BeforeEnd(60_000)], ids=["end", "earlier"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(None, marks=pytest.mark.long), BeforeEnd(60_000)],
+    ids=["end", "earlier"],
+)
 def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[ReplayedWorkspace]:
     needs = {
         name

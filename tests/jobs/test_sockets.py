@@ -24,7 +24,11 @@ for _ in range(2):
 """
 
 
-@pytest.mark.parametrize(("depth", "enabled"), [(1, "true"), (8, "false")], ids=["short", "long"])
+@pytest.mark.parametrize(
+    ("depth", "enabled"),
+    [(1, "true"), pytest.param(8, "false", marks=pytest.mark.long)],
+    ids=["short", "long"],
+)
 def test_every_session_of_a_run_uses_the_folder_unless_its_path_is_too_long(
     depth: int, enabled: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -26,6 +26,15 @@ COPIES = [
     for dump in DUMPS
     for copy in dump.copies
 ]
+_TAKE_LONG = ("kafka-4.3.1-story", "kafka-4.0.2-share", "kafka-4.3.1-foreign", "kafka-2.0.1-v1")
+A_FEW_OF_THEM = [
+    pytest.param(
+        each,
+        marks=pytest.mark.long if each.root.name in _TAKE_LONG else (),
+        id=each.root.name,
+    )
+    for each in DUMPS
+]
 HEADER = 61
 PARTITIONS = 10
 """Of __consumer_offsets in the failover, by its metadata log."""
@@ -164,7 +173,7 @@ def test_every_number_is_that_of_a_plain_loop_over_what_kafka_printed(
     assert compared
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
+@pytest.mark.parametrize("dump", A_FEW_OF_THEM)
 def test_in_buckets_of_a_few_records_every_table_is_the_same(
     dump: DumpFolder, tmp_path: Path
 ) -> None:
