@@ -57,7 +57,7 @@ def _section(name: str, rows: pa.Table) -> Section:
     is_problem = {
         "chain": lambda: pc.invert(rows["ok"]),
         "share_readings": lambda: pc.is_in(rows["reason"], pa.array(_NO_READING)),
-        "share_batches": lambda: pa.array([False] * rows.num_rows),
+        "share_batches": lambda: pa.array([False] * rows.num_rows, pa.bool_()),
     }.get(name, lambda: pc.invert(rows["complete"]))()
     shown = rows.append_column("is_problem", is_problem)
     if name == "share_readings":

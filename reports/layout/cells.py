@@ -47,7 +47,9 @@ def cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     # Beyond ASCII Arrow takes letters for printable that Python, and terminals, do not know.
     is_plain = pc.and_(pc.string_is_ascii(text), pc.utf8_is_printable(text))
     if pc.all(is_plain).as_py() is False:
-        return pa.chunked_array([pa.array([printable(each) for each in text.to_pylist()])])
+        return pa.chunked_array(
+            [pa.array([printable(each) for each in text.to_pylist()], pa.string())]
+        )
     return text
 
 

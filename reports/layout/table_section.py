@@ -100,7 +100,9 @@ def with_derived(rows: pa.Table, view: View) -> pa.Table:
 def _derived_texts(rows: pa.Table, column: ShownColumn) -> pa.Array:
     if column.form == "percent":
         shares = rows[column.sources[0]].to_pylist()
-        return pa.array([None if each is None else f"{100 * each:.0f} %" for each in shares])
+        texts = [None if each is None else f"{100 * each:.0f} %" for each in shares]
+        # Pieces of a table are put together: one without any share has the same column.
+        return pa.array(texts, pa.string())
     frame = pl.DataFrame(pl.from_arrow(rows.select(list(column.sources))))
     length, *bound = map(pl.col, column.sources)
     text = durations(length)

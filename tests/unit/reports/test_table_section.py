@@ -106,6 +106,12 @@ def test_a_share_is_percent() -> None:
     assert made["percent"].to_pylist() == ["26 %", None]
 
 
+def test_a_share_is_a_text_where_no_row_of_a_piece_has_one() -> None:
+    rows = pa.table({"share": pa.array([None], pa.float64())})
+    made = with_derived(rows, schemas.table("size_limits").view())
+    assert made.schema.field("percent").type == pa.string()
+
+
 def test_a_section_has_heads_names_and_spare_columns_of_its_contract() -> None:
     names = [each.name for each in schemas.table("usage_growth").columns]
     rows = pa.table({name: pa.array([], pa.string()) for name in [*names, "is_problem"]})
