@@ -124,8 +124,13 @@ def written_value(place: Filled, value: str | int | None) -> str:
         raise KeyError(place.name)
     if place.forms is None:
         return str(value)
-    one, many = place.forms
-    return (one if value == 1 else many).replace(NUMBER, f"{value:,}")
+    return of_count(place.forms, value, f"{value:,}")
+
+
+def of_count(forms: tuple[str, str], count: object, number: str) -> str:
+    """Return the form that is written of one, or of any other count, with its number."""
+    one, many = forms
+    return (one if count == 1 else many).replace(NUMBER, number)
 
 
 def _clauses(text: str) -> Iterator[Clause]:

@@ -6,7 +6,7 @@ in lock-step and versions decoded apart are put in order before Arrow copies a s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -272,20 +272,6 @@ def counted(values: NDArray[Any]) -> list[tuple[int, int]]:
         return list(zip((found + low).tolist(), counts[found].tolist(), strict=True))
     found, counts = np.unique(values, return_counts=True)
     return list(zip(found.tolist(), counts.tolist(), strict=True))
-
-
-def nullify(column: Column, null: Mask) -> Column:
-    """Make the marked rows null."""
-    match column:
-        case Binary():
-            return replace(column, length=np.where(null, -1, column.length))
-        case Repeated():
-            kept = take(column, np.flatnonzero(~null)) if null.any() else column
-            items = kept.items if isinstance(kept, Repeated) else column.items
-            return Repeated(np.where(null, -1, column.count), items)
-        case Fixed() | Group():
-            valid = ~null if column.valid is None else column.valid & ~null
-            return replace(column, valid=valid)
 
 
 def scatter(size: int, default: Column, parts: Sequence[tuple[Index, Column]]) -> Column:

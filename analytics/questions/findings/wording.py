@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from schemas.errors import SchemaError
-from schemas.gaps import NUMBER
+from schemas.gaps import NUMBER, of_count
 
 Phrasing = Mapping[str, Callable[[Any], Any]]
 """How numbers are said that are no plain ones: `bytes`, and `duration` of milliseconds."""
@@ -163,7 +163,7 @@ def _counted(value: Any, noun: str) -> str:  # noqa: ANN401 - a cell
     if not is_split:
         one, many = f"{NUMBER} {noun}", f"{NUMBER} {noun}s"
     number = "an unknown number of" if value is None else f"{value:,}"
-    return (one if value == 1 else many).replace(NUMBER, number)
+    return of_count((one, many), value, number)
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - a cell
