@@ -17,7 +17,7 @@ from analytics.decode.losses.elections import registered_by
 from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.copies.leadership import Registered
 from analytics.replay.log.frames import Frame, Frames, frames_of_rows
-from analytics.replayed.records_at import records_at
+from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
@@ -60,7 +60,7 @@ def leader_of(row: dict[str, Any]) -> int | None:
 def _places(replayed: ReplayedWorkspace) -> dict[int, str]:
     """Return the first address each broker registered under."""
     places = {}
-    for each in records_at(replayed, "register_broker_record", ["value"])["value"].to_pylist():
+    for each in Records(replayed).table("register_broker_record", ["value"])["value"].to_pylist():
         if each and each["end_points"]:
             first = each["end_points"][0]
             places[each["broker_id"]] = f"{first['host']}:{first['port']}"
@@ -163,7 +163,7 @@ def _registered(
     wanted = pc.field("value", "topic_id").isin(pa.array(ids.to_pylist(), pa.string()))
     found: dict[int, list[_Row]] = defaultdict(list)
     for name in ("partition_record", "partition_change_record"):
-        for row in records_at(state, name, ["segment", "value"], wanted).to_pylist():
+        for row in Records(state).table(name, ["segment", "value"], wanted).to_pylist():
             if _is_in_time(row, until, frame):
                 found[row["value"]["partition_id"]].append(row)
     return found

@@ -12,7 +12,7 @@ from analytics.gaps.gap import Gap, gap
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.frames import disputed, frames_of_rows
-from analytics.tables.record_reader import RecordReader
+from analytics.replayed.records import Records
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
 def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
     """Return by group, also of one that is not there, in which partition not all is certain."""
     found: dict[str, int] = {}
-    reader = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
+    reader = Records(state).of_all
     for number, frame in disputed_partitions(state).items():
         where = (
             (pc.field("topic") == CONSUMER_OFFSETS)

@@ -25,8 +25,8 @@ from analytics.gaps.internal_topics import by_which_setting
 from analytics.gaps.refused_partitions import refused_partitions
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.topic_homes import NOT_SEEN
+from analytics.replayed.records import Records
 from analytics.tables.record_keys import GROUPS, key_columns
-from analytics.tables.record_reader import RecordReader
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -220,11 +220,10 @@ def _why_not_there(state: ReplayedWorkspace, groups: Sequence[str]) -> dict[str,
 
 def _places(state: ReplayedWorkspace, groups: Sequence[str]) -> Mapping[str, list[int]]:
     """Return in which partitions groups have records."""
-    everything = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
     pieces = [
         rows.filter(pl.col("key").is_in(list(groups))).select("key", "partition").unique()
         for name in sorted(tables_of((CONSUMER_OFFSETS,)) & key_columns(GROUPS).keys())
-        for rows in everything.key_places(name, CONSUMER_OFFSETS)
+        for rows in Records(state).of_all.key_places(name, CONSUMER_OFFSETS)
     ]
     every = pl.concat(pieces) if pieces else pl.DataFrame(schema={"key": str, "partition": int})
     found = every.group_by("key").agg(pl.col("partition").unique().sort())

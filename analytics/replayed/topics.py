@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replayed.records_at import records_at
+from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def with_names(rows: pa.Table) -> tuple[pa.Table, list[str]]:
 
 def subtopology_inputs(state: ReplayedWorkspace) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return by streams group the topics that each of its subtopologies reads."""
-    records = records_at(state, "streams_group_topology", ["key", "value"])
+    records = Records(state).table("streams_group_topology", ["key", "value"])
     latest: dict[str, Any] = {}
     for key, value in zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True):
         latest[key["group_id"]] = value

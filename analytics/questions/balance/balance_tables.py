@@ -27,7 +27,7 @@ from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged,
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.losses_at import leading
 from analytics.replay.metadata.metadata_log import AROUND
-from analytics.replayed.records_at import CountedRecords
+from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import frame_of, group_parts, group_reads, stored_rows
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from analytics.tables.stored_tables import StoredTables
@@ -234,7 +234,7 @@ def tables_now(
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
-    judging = _judging(state, CountedRecords(state), rules, gaps)
+    judging = _judging(state, Records(state), rules, gaps)
     tables, needed = state.tables, _NOW
     # What commits advanced takes longer to find out than all else: it is told where it is there.
     # Where offsets of some topics only are looked at, there are none: a member's share of the work
@@ -270,7 +270,7 @@ def tables_ever(
         rules: Bands.
         gaps: Groups of which the dump lacks records that may matter, with why.
     """
-    records, tables = CountedRecords(state), state.tables
+    records, tables = Records(state), state.tables
     judging = _judging(state, records, rules, gaps)
     sizes = topic_sizes(_metadata(records), judging.of_topics.counts)
     stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
@@ -304,7 +304,7 @@ def ever_of_part(
 
 def _judging(
     state: ReplayedWorkspace,
-    records: CountedRecords,
+    records: Records,
     rules: BalanceRules,
     gaps: Mapping[str, str],
 ) -> Judging:
@@ -325,7 +325,7 @@ def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
     return frame_of(state.tables.read("topics"))
 
 
-def _topics_of(state: ReplayedWorkspace, records: CountedRecords) -> Topics:
+def _topics_of(state: ReplayedWorkspace, records: Records) -> Topics:
     told = (records.rows(name, {"topics": "value.topics"}) for name in _COUNTED)
     counts = partition_counts(
         _topics(state), counts_in_records(told), highest_seen(_used_partitions(state.tables))
@@ -348,7 +348,7 @@ def _used_partitions(tables: StoredTables) -> Iterator[pl.DataFrame]:
             yield frame_of(piece)
 
 
-def _metadata(records: CountedRecords) -> dict[str, pl.DataFrame]:
+def _metadata(records: Records) -> dict[str, pl.DataFrame]:
     plain = {each: each for each in _OF_METADATA}
     return {
         **{name: records.rows(name, plain, CLUSTER_METADATA) for name in AROUND},

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.engine.cut_tables import cut_of
-from analytics.replay.dump.coverage import log_starts
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import CLASSIC, KINDS
 from analytics.replay.history.groups.group_history import group_records_in_time, group_steps
@@ -17,8 +15,7 @@ from analytics.replay.history.neighbours import LIFE
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.topics import named_topics, topic_names
-from analytics.replayed.records_at import CutRecords
-from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import GroupRows, frame_of, parts_for
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
@@ -62,12 +59,8 @@ class HeldInEpochs:
     """
 
     def __init__(self, state: ReplayedWorkspace) -> None:
-        instant, self._reader = (
-            replayed_instant(state.as_of, state.frames),
-            CutRecords(state).prepared(),
-        )
-        starts = log_starts(state.manifest) if instant.is_end else {}
-        self._cut = cut_of(self._reader, instant, starts)
+        self._cut = Records(state).cut
+        self._reader = self._cut.reader
         topics = StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"])
         names = topic_names(named_topics(frame_of(topics)))
         self.following = Following(names, replay_rules(state.release))

@@ -23,7 +23,7 @@ from analytics.questions.expiration.retention_settings import ASSUMED
 from analytics.questions.marks import marked
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replay.log.marks import MARKS
-from analytics.replayed.records_at import records_at
+from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import group_reads
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from schemas import table
@@ -194,7 +194,7 @@ def group_tables(
         tables.read("committed_offsets", ["group_id"], lost),
         tables.read("pending_offsets", where=lost),
         tables.read("groups", where=lost),
-        group_tombstones(records_at(state, name, _COLUMNS, gone) for name in _GROUP_RECORDS),
+        group_tombstones(Records(state).table(name, _COLUMNS, gone) for name in _GROUP_RECORDS),
     )
     is_assumed = retention.otherwise.source == ASSUMED
     cleanups = Cleanups(_interval(retention), is_assumed, question.audit, question.as_of_ms)

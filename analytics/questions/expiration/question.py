@@ -40,11 +40,11 @@ from analytics.questions.expiration.tables import (
 )
 from analytics.questions.question import Question
 from analytics.replay.dump.assumptions import assumed_in
-from analytics.replay.dump.coverage import coverage_of, log_starts
+from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.arrow_rows import arrow_rows
-from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, Ends, cut, timeless_ends
+from analytics.replay.log.as_of import COMMITS, GROUPS
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
@@ -57,8 +57,7 @@ from analytics.replay.offsets.commit_rows import (
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import end_offsets_at
-from analytics.replayed.records_at import CutRecords
-from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import (
     GroupPart,
     GroupRows,
@@ -141,27 +140,26 @@ class _Records:
 
     def __init__(self, state: ReplayedWorkspace, cut_partitions: Collection[int]) -> None:
         self._state, self._cut_partitions = state, sorted(cut_partitions)
-        self._source = CutRecords(state)
-        self.instant = replayed_instant(state.as_of, state.frames)
-        self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
-        self._is_cut = bool(self._log_starts) or not self.instant.is_end
+        self._records = Records(state)
+        self.instant = self._records.instant
 
     @cached_property
     def are_timeless(self) -> bool:
         """Whether commits lack their time: what bounds it are records of any group around them."""
-        return self._source.count((COMMITS,), pc.field("timestamp").is_null()) > 0
+        return self._records.of_asked.count((COMMITS,), pc.field("timestamp").is_null()) > 0
 
     @contextmanager
     def lots(self) -> Iterator[Sequence[ReadPart]]:
         """Give the records of all groups, some groups at a time; at least one lot."""
+        reader = self._records.of_asked
         if self.are_timeless:
-            counts = self._source.counts((COMMITS, *KINDS))
+            counts = reader.counts((COMMITS, *KINDS))
             yield [partial(self._lot_of, numbers) for numbers in packed(counts, AT_ONCE)]
             return
-        markers = self._markers({})
-        parts = parts_for(self._source.count((COMMITS, *KINDS)), AT_ONCE)
+        markers = _markers(self._records)
+        parts = parts_for(reader.count((COMMITS, *KINDS)), AT_ONCE)
         beside = self._state.runner.folder
-        with group_parts(self._of_groups(self._source, {}), parts, beside) as found:
+        with group_parts(self._of_groups(self._records), parts, beside) as found:
             yield [partial(_lot, part, markers) for part in found]
 
     def instants(self, as_of_ms: int) -> dict[int, int]:
@@ -169,73 +167,43 @@ class _Records:
         if not self._cut_partitions:
             return {}
         fields = {"coordinator_partition": "partition", "at": "timestamp"}
-        there = CutRecords(self._state, self._cut_partitions)
-        times = [self._rows(there, name, fields, {}) for name in (COMMITS, GROUPS)]
-        return instants_of(pl.concat(times), as_of_ms)
+        there = Records(self._state, self._cut_partitions)
+        return instants_of(
+            pl.concat(there.rows(name, fields) for name in (COMMITS, GROUPS)), as_of_ms
+        )
 
     def of_metadata(self) -> dict[str, pl.DataFrame]:
         """Return the records of the metadata log that are looked at."""
         found = {}
         for name in dict.fromkeys((*AROUND, *TABLES)):
             fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
-            named = {each: each for each in fields}
-            found[name] = self._rows(self._source, name, named, {}, CLUSTER_METADATA)
+            found[name] = self._records.rows(
+                name, {each: each for each in fields}, CLUSTER_METADATA
+            )
         return found
 
     def _lot_of(self, partitions: Sequence[int]) -> dict[str, pl.DataFrame]:
         """Return the records of whole partitions."""
-        source = CutRecords(self._state, partitions)
-        ends: Ends = {}
-        if self._is_cut:
-            whole = ("topic", "partition", "offset", "timestamp", "value")
-            fields = {each: each for each in whole}
-            timed = {
-                name: source.rows(name, fields, CONSUMER_OFFSETS) for name in (COMMITS, GROUPS)
-            }
-            ends = timeless_ends(timed, self.instant)
-        found = {name: rows.whole() for name, rows in self._of_groups(source, ends).items()}
-        return _lot(lambda: found, self._markers(ends))
+        records = Records(self._state, partitions)
+        found = {name: rows.whole() for name, rows in self._of_groups(records).items()}
+        return _lot(lambda: found, _markers(records))
 
-    def _of_groups(self, source: CutRecords, ends: Ends) -> dict[str, GroupRows]:
+    def _of_groups(self, records: Records) -> dict[str, GroupRows]:
         """Return what is looked at of groups, with the state of their offsets."""
         key = pl.col("key").struct
-        commits = map(_light_commits, self._pieces(source, COMMITS, _OF_COMMITS, ends))
+        commits = map(_light_commits, records.pieces(COMMITS, _OF_COMMITS))
         found = {COMMITS: GroupRows(commits, pl.col("group_id"))}
         for name, kind in KINDS.items():
-            pieces = self._pieces(source, name, _fields(name), ends)
+            pieces = records.pieces(name, _fields(name))
             light = map(_light_groups, pieces) if name == GROUPS else pieces
             found[name] = GroupRows(light, key.field(kind.group_field))
         committed = stored_rows(self._state.tables, "committed_offsets", _OF_COMMITTED)
         found[COMMITTED] = committed._replace(left_out=("group_id",))
         return {**found, STATE: stored_rows(self._state.tables, "groups", _OF_STATE)}
 
-    def _markers(self, ends: Ends) -> pl.DataFrame:
-        return self._rows(self._source, "control_markers", MARKER_FIELDS, ends).cast(MARKERS)
 
-    def _pieces(
-        self, source: CutRecords, name: str, fields: Mapping[str, str], ends: Ends
-    ) -> Iterator[pl.DataFrame]:
-        for piece in source.pieces(name, {**fields, **self._place}, CONSUMER_OFFSETS):
-            yield self._counted(piece, ends)
-
-    def _rows(
-        self,
-        source: CutRecords,
-        name: str,
-        fields: Mapping[str, str],
-        ends: Ends,
-        topic: str = CONSUMER_OFFSETS,
-    ) -> pl.DataFrame:
-        return self._counted(source.rows(name, {**fields, **self._place}, topic), ends)
-
-    @property
-    def _place(self) -> Mapping[str, str]:
-        return PLACE if self._is_cut else {}
-
-    def _counted(self, rows: pl.DataFrame, ends: Ends) -> pl.DataFrame:
-        if not self._is_cut:
-            return rows
-        return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
+def _markers(records: Records) -> pl.DataFrame:
+    return records.rows("control_markers", MARKER_FIELDS).cast(MARKERS)
 
 
 def _lot(give: GroupPart, markers: pl.DataFrame) -> dict[str, pl.DataFrame]:

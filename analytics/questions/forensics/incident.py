@@ -20,7 +20,7 @@ from analytics.questions.restore.question import RESTORE
 from analytics.questions.timeline.words import CANNOT_TELL, Verdict
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
-from analytics.replayed.records_at import records_at
+from analytics.replayed.records import Records
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.evaluation_rules import harmless_verdicts
 
@@ -312,5 +312,5 @@ def cluster_of(state: ReplayedWorkspace, window: Window) -> pa.Table:
 
 
 def _records(state: ReplayedWorkspace, name: str) -> Iterable[tuple[Any, Any]]:
-    rows = records_at(state, name, ["value"])
+    rows = Records(state).table(name, ["value"])
     return zip(rows["timestamp"].to_pylist(), rows["value"].to_pylist(), strict=True)

@@ -25,7 +25,7 @@ from analytics.questions.rebalances.stalled_members import (
     unassigned_epochs,
 )
 from analytics.questions.rebalances.storms import CHURN, group_churn, rebalance_storms
-from analytics.replayed.records_at import CountedRecords
+from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import frame_of, group_reads
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
@@ -183,7 +183,7 @@ _PROGRESS: Final = ("group_id", "topic", "partition", "effective_timestamp")
 
 def made_tables(state: ReplayedWorkspace, time: AskedTime) -> Mapping[str, PartedTable]:
     """Return every table, sorted by its key."""
-    again = stored_again(CountedRecords(state).rows("group_metadata", _GENERATIONS))
+    again = stored_again(Records(state).rows("group_metadata", _GENERATIONS))
     work = partial(
         tables_of_part,
         {"stored_again": again, "progress": _last_progress(state.tables)},

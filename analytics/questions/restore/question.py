@@ -39,7 +39,7 @@ from analytics.replay.history.data_partitions import unclean_takeovers
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
-from analytics.replayed.records_at import CutRecords
+from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.replayed.whole_groups import frame_of, parts_of_both
 from analytics.tables.parted_table import PartedTables
@@ -285,7 +285,7 @@ def present_logs(state: ReplayedWorkspace, end_offsets: str | None) -> Logs:
 def unclean_elections(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return the unclean elections of data partitions, as `restore_plan` takes them."""
     instant = replayed_instant(state.as_of, state.frames)
-    log = metadata_log(Cut(CutRecords(state), instant).whole())
+    log = metadata_log(Cut(Records(state).of_asked, instant).whole())
     topics = StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id"])
     return unclean_takeovers(log, frame_of(topics)).select(UNCLEAN.names()).cast(UNCLEAN)
 

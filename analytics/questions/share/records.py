@@ -26,7 +26,7 @@ from analytics.questions.share.prunable import (
 )
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.replay.log.losses_at import leading
-from analytics.replayed.records_at import records_at
+from analytics.replayed.records import Records
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def share_records(
         is_state_whole: Whether the dump lacks nothing of share state.
     """
     starts = _log_starts(state)
-    whole = [records_at(state, name, COLUMNS) for name in ("share_snapshot", "share_update")]
+    whole = [Records(state).table(name, COLUMNS) for name in ("share_snapshot", "share_update")]
     snapshots, updates = (_above(each, starts) for each in whole)
     pictures, metadata, members = (
-        _of_groups(records_at(state, f"share_group_{name}", PICTURE_COLUMNS), groups)
+        _of_groups(Records(state).table(f"share_group_{name}", PICTURE_COLUMNS), groups)
         for name in ("state_partition_metadata", "metadata", "member_metadata")
     )
     whole_log = share_log(*(_of_groups(each, groups) for each in whole))
@@ -122,7 +122,7 @@ def steps_of(
 def _transactions(state: ReplayedWorkspace) -> pl.DataFrame | None:
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
-    return open_transactions(records_at(state, "transaction_log", TRANSACTION_COLUMNS))
+    return open_transactions(Records(state).table("transaction_log", TRANSACTION_COLUMNS))
 
 
 def _complete_from(state: ReplayedWorkspace) -> Mapping[int, int]:

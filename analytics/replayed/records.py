@@ -1,0 +1,133 @@
+"""The one way to decoded records: as they count at the instant of a replayed workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from analytics.engine.cut_tables import Cut, cut_of
+from analytics.engine.key_places import homes_in
+from analytics.replay.dump.coverage import log_starts
+from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, cut_all, timeless_ends
+from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.tables.record_reader import RecordReader
+from schemas import CONSUMER_OFFSETS
+
+if TYPE_CHECKING:
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+_PLACE = ("topic", "partition", "offset", "timestamp")
+_SEGMENT = "segment"
+"""A snapshot of the metadata log counts by its own time and end, which the file's name has."""
+
+
+class Records:
+    """The decoded records of a replayed workspace: of the lines that are followed at its instant.
+
+    Attributes:
+        of_asked: Reads those of the groups and topics that are asked about, cut or not.
+        of_all: Reads those of all groups, cut or not.
+        instant: Until when records count.
+    """
+
+    def __init__(self, state: ReplayedWorkspace, partitions: Sequence[int] = ()) -> None:
+        """Open the records.
+
+        Args:
+            state: Says the instant, which lines are followed, and where decoded tables are.
+            partitions: Those of internal topics that are read; empty is all.
+        """
+        self.of_asked = RecordReader(
+            state.source,
+            state.lines,
+            state.tables.selection,
+            partitions=partitions,
+            homes=homes_in(state.manifest),
+            before_swaps=state.before_swaps,
+        )
+        self.of_all = RecordReader(state.source, state.lines, before_swaps=state.before_swaps)
+        self.instant = replayed_instant(state.as_of, state.frames)
+        self._log_starts = log_starts(state.manifest) if self.instant.is_end else {}
+
+    @cached_property
+    def cut(self) -> Cut:
+        """All decoded tables of the groups that are asked about, cut as a replay cuts them."""
+        return cut_of(self.of_asked.prepared(), self.instant, self._log_starts)
+
+    def rows(
+        self, name: str, fields: Mapping[str, str], topic: str = CONSUMER_OFFSETS
+    ) -> pl.DataFrame:
+        """Read fields of a decoded table, of the groups that are asked about.
+
+        Args:
+            name: The table ("group_metadata").
+            fields: What is read, by column: ``value.generation``; of the metadata log `segment`,
+                too.
+            topic: The internal topic.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        return self._counted(self.of_asked.rows(name, self._with_place(fields), topic))
+
+    def pieces(
+        self, name: str, fields: Mapping[str, str], topic: str = CONSUMER_OFFSETS
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the same, some rows at a time; at least one frame."""
+        return map(self._counted, self.of_asked.pieces(name, self._with_place(fields), topic))
+
+    def table(
+        self, name: str, columns: Sequence[str], where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Read columns of a decoded table, of all groups, by partition in order of offset.
+
+        What was deleted below a log's start before the end of the dump is there, too.
+
+        Args:
+            name: The table ("register_broker_record").
+            columns: What is needed; topic, partition, offset and timestamp are there too.
+            where: Which records; None is all.
+
+        Returns:
+            No rows where the workspace holds no decoded tables.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        asked = list(dict.fromkeys((*_PLACE, *columns)))
+        needed = list(dict.fromkeys((*asked, _SEGMENT)))
+        rows = self.of_all.table_where(name, needed, where)
+        ends = self._timeless_ends if rows["timestamp"].null_count() else {}
+        counted = cut_all({name: rows}, self.instant, timeless=ends)[name]
+        in_order = counted.select(asked).sort("partition", "offset", maintain_order=True)
+        return arrow_rows(in_order)
+
+    def _with_place(self, fields: Mapping[str, str]) -> Mapping[str, str]:
+        return {**fields, **PLACE} if self._is_cut else fields
+
+    @property
+    def _is_cut(self) -> bool:
+        return bool(self._log_starts) or not self.instant.is_end
+
+    def _counted(self, rows: pl.DataFrame) -> pl.DataFrame:
+        if not self._is_cut:
+            return rows
+        ends = self._timeless_ends if rows["_timestamp"].null_count() else {}
+        return cut(rows, self.instant, log_starts=self._log_starts, timeless_ends=ends)
+
+    @cached_property
+    def _timeless_ends(self) -> Mapping[tuple[str, int], int]:
+        """From where on records without a time are later: hardly any dump has one."""
+        read, are_timeless = self.of_asked.rows, pc.field("timestamp").is_null()
+        if not self.of_asked.count((COMMITS, GROUPS), are_timeless):
+            return {}
+        names = ("topic", "partition", "offset", "timestamp", "value")
+        fields = {name: name for name in names}
+        whole = {each: read(each, fields, CONSUMER_OFFSETS) for each in (COMMITS, GROUPS)}
+        return timeless_ends(whole, self.instant)
