@@ -8,7 +8,20 @@ would be a time that nobody wrote. `analytics.time_columns` does the same to col
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Which of many numbers are times: `analytics.epoch_times` for numpy alone.
+
+
+def are_times(milliseconds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return of which numbers there is a time; -1 and what no calendar has are none."""
+    found: NDArray[np.bool_] = (milliseconds >= 0) & (milliseconds <= LAST_MS)
+    return found
+
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MS: Final = 253_402_300_799_999

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from analytics.calendar_numbers import are_times
+from analytics.epoch_times import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ from analytics.errors import OutputRefusedError
 from analytics.gaps.gap import gap_documents, words_of
 from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
-from analytics.replayed.answered_instant import answered_instant
+from analytics.replayed.replayed_workspace import answered_instant
 from analytics.workspace import RESTORED
 from jobs.cli.exit_codes import CANNOT_TELL
 from jobs.cli.incomplete_groups import groups_exit_code

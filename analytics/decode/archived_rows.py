@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.calendar_numbers import are_times
 from analytics.decode.losses.undecoded_losses import may_be_of_any_group, runs
 from analytics.decode.parts import PartWriter
 from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
@@ -36,6 +35,7 @@ from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
 from analytics.dump.records.raw_rows_encoding import encoding_that_fits
+from analytics.epoch_times import are_times
 from analytics.spark_worker import on_worker
 from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS

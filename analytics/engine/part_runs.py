@@ -6,6 +6,7 @@ are several parts their rows go into files: no process holds what all of them gi
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +19,30 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.contracts import table_of_frame
-from analytics.engine.staged_values import get_value, put_value
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.tables.parted_table import Order, PartedTable, by_key
 from analytics.workspace import open_location
 from schemas import tables
+
+# Values that are too large to be sent along with tasks, or back: files beside the tables.
+
+
+def put_value(staging: str, value: object) -> str:
+    """Write a value beside the tables, where all machines see it."""
+    place = f"{staging}/between-{uuid.uuid4().hex}"
+    filesystem, path = open_location(place)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(pickle.dumps(value))
+    return place
+
+
+def get_value(place: str) -> Any:  # noqa: ANN401 - whatever was put there
+    """Read a value that `put_value` wrote."""
+    filesystem, path = open_location(place)
+    with filesystem.open_input_stream(path) as stream:
+        return pickle.loads(stream.read())  # noqa: S301 - a task of ours wrote it
+
 
 _THREADS: Final = 2
 """Much of a part is work of one core."""

@@ -1,4 +1,4 @@
-"""A replay in tasks on Spark: each reads a bucket of records, and writes what is made of it.
+"""The tables of a replay, made in passes over buckets of records: here, or in tasks on Spark.
 
 What all tasks take, and what each gives back besides parts of tables, goes through the staging
 folder: it can be larger than what Spark sends along with tasks.
@@ -7,35 +7,211 @@ folder: it can be larger than what Spark sends along with tasks.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.engine.laid_records import RecordLayout, record_layout
-from analytics.engine.replay_tables import (
-    WHOLE,
-    Keep,
-    ReplayResults,
-    keep_tables,
-    of_bucket,
-    written_steps,
-)
-from analytics.engine.staged_values import get_value, put_value
+from analytics.contracts import check_values, contract_frame, contract_schema
+from analytics.engine.cut_tables import IN_BUCKETS, Cut, LaidOutRecords, tables_of
+from analytics.engine.part_runs import get_value, put_value
+from analytics.key_order import in_key_order
 from analytics.replay.graph import Pass, TableStep, passes, resolve
+from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.spark_tasks import run_tasks
-from analytics.tables.buckets import rows_of_bucket
+from analytics.tables.buckets import Bucket, BucketFiles, rows_of_bucket
+from analytics.tables.record_keys import key_hash
+from analytics.tables.record_reader import RecordFile
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part, open_location
+from schemas import record_types, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.engine.cut_tables import Cut
     from analytics.tables.buckets import Bucket
+
+# The tables of a replay, made in passes over buckets of records: here, or in tasks on Spark.
+
+CUT, WHOLE, PART = "cut", "whole", "part"
+"""What steps are given of the records: see `analytics.replay.state`."""
+
+_AT_ONCE = 2
+"""Steps that run at the same time: most of a small one is Python, which keeps one core busy."""
+
+Keep = Callable[[str, pl.DataFrame], None]
+"""Takes rows of a table and its name; several times where several steps make it."""
+
+
+@dataclass
+class ReplayResults:
+    """What of a replay is there so far.
+
+    Attributes:
+        once: What was given, and what steps made once, by name.
+        gathered: By name what a step made of each bucket.
+    """
+
+    once: dict[str, Any]
+    gathered: dict[str, list[Any]] = field(default_factory=dict)
+
+    def add(self, steps: Sequence[TableStep], keep: Keep, at_once: int) -> None:
+        """Run steps that are made once, and keep what of it is tables."""
+        found = resolve(steps, {**self.once, **self.gathered}, at_once=at_once)
+        self.once |= found
+        keep_tables(steps, found, keep)
+
+
+def replay_here(
+    steps: Sequence[TableStep], initial: Mapping[str, Any], cut: Cut, keep: Keep
+) -> None:
+    """Make tables of a dump whose records are looked at in one go.
+
+    Args:
+        steps: What is made.
+        initial: Of `replay_given`.
+        cut: What is read.
+        keep: Called with each table.
+    """
+    made = ReplayResults({**initial, WHOLE: cut.whole()})
+    here = of_bucket(cut, None)
+    for each in passes(steps):
+        todo = [step for step in each.of_buckets if step.output not in here]
+        found = resolve(todo, {**made.once, **here}, at_once=_AT_ONCE)
+        here |= found
+        made.gathered |= {name: [here[name]] for name in each.gathered}
+        keep_tables(written_steps(each), here, keep)
+        made.add(each.once, keep, _AT_ONCE)
+
+
+def of_bucket(
+    cut: Cut, bucket: Bucket | None, laid_out: LaidOutRecords | None = None
+) -> dict[str, Any]:
+    """Return what steps are given of a bucket; None is one that has everything."""
+    return {CUT: cut.of(bucket, laid_out), PART: bucket.part if bucket else 0}
+
+
+def keep_tables(steps: Iterable[TableStep], tables: Mapping[str, Any], keep: Keep) -> None:
+    """Keep what steps made of tables.
+
+    Raises:
+        SchemaError: A value is none of its column's.
+    """
+    for step in steps:
+        if step.table is not None:
+            rows = contract_frame(tables[step.output], step.table)
+            check_values(step.table, rows)
+            keep(step.table, in_key_order(rows, table(step.table).key))
+
+
+def written_steps(of: Pass) -> list[TableStep]:
+    """Return the steps of a pass that make rows of tables of each bucket."""
+    return [step for step in of.of_buckets if step.output in of.tables]
+
+
+def without_rows(name: str) -> pl.DataFrame:
+    """Return a table without rows."""
+    return pl.DataFrame(schema=contract_schema(name))
+
+
+def sorted_rows(rows: Sequence[pl.DataFrame], name: str) -> pa.Table:
+    """Return rows in the order of the table's key: equal rows give equal files."""
+    return arrow_rows(in_key_order(pl.concat(rows), table(name).key))
+
+
+# Records of a large dump laid out by bucket: a file is read once, whatever the number of buckets.
+#
+# What is written lies in the staging folder, as Arrow files that are quick to write and to read,
+# and goes with it.
+
+TASK_BYTES: Final = 8 << 20
+_ROW: Final = "row"
+_PLACE: Final = ("topic", "partition", "offset", "timestamp", "key")
+"""What tells whether a record counts, and its bucket."""
+
+
+@dataclass(frozen=True)
+class RecordLayout:
+    """Lays records out.
+
+    Attributes:
+        cut: What is read.
+        tasks: Files that are read, task by task.
+        buckets: Into which they are laid.
+        place: The folder for them.
+    """
+
+    cut: Cut
+    tasks: Sequence[Sequence[RecordFile]]
+    buckets: Sequence[Bucket]
+    place: str
+
+    def run(self, number: int) -> str:
+        """Lay out the files of one task; return what the names of this attempt's files end with."""
+        attempt = uuid.uuid4().hex
+        for index, each in enumerate(self.tasks[number]):
+            topic = _topic_of(each.table)
+            bucket = _bucket_of(each.table, topic, self.buckets)
+            with BucketFiles(self.place, each.table, f"{number}-{index}-{attempt}") as files:
+                for rows in self.cut.reader.batches(each):
+                    placed = polars_rows(rows.select(_PLACE)).with_row_index(_ROW)
+                    kept = self.cut.cut_rows(each.table, placed.filter(pl.col("topic") == topic))
+                    is_whole = kept.height == rows.num_rows
+                    counting = rows if is_whole else rows.take(kept[_ROW].to_arrow())
+                    files.add_rows(counting, kept.select(bucket).to_series().to_numpy())
+        return attempt
+
+
+def record_layout(cut: Cut, buckets: Sequence[Bucket], place: str) -> RecordLayout:
+    """Return the work of laying all records out."""
+    tasks: list[list[RecordFile]] = [[]]
+    size = 0
+    for name in sorted(tables_of(IN_BUCKETS)):
+        for each in cut.reader.files(name):
+            if tasks[-1] and size + each.size > TASK_BYTES:
+                tasks.append([])
+                size = 0
+            tasks[-1].append(each)
+            size += each.size
+    return RecordLayout(cut, tasks, buckets, place)
+
+
+def _topic_of(table: str) -> str:
+    return next(
+        topic
+        for topic in IN_BUCKETS
+        if any(kind.table == table for kind in record_types(topic).values())
+    )
+
+
+def _bucket_of(table: str, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
+    """Return the number of the bucket that a record is in."""
+    first: dict[int, int] = {}
+    parts: dict[int, int] = {}
+    rest = 0
+    for number, each in enumerate(buckets):
+        if each.topic != topic:
+            continue
+        if each.is_rest:
+            rest = number
+            continue
+        for partition in each.partitions:
+            first.setdefault(partition, number)
+            parts[partition] = each.parts
+    return _of(first, rest) + key_hash(table, topic) % _of(parts, 1)
+
+
+def _of(numbers: Mapping[int, int], otherwise: int) -> pl.Expr:
+    if not numbers:
+        return pl.lit(otherwise, pl.Int64)
+    return pl.col("partition").replace_strict(
+        list(numbers), list(numbers.values()), default=otherwise, return_dtype=pl.Int64
+    )
 
 
 @dataclass(frozen=True)

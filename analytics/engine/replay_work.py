@@ -12,8 +12,14 @@ import polars as pl
 from analytics.decode.selection import Selection
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.key_places import homes_metadata, internal_topics
-from analytics.engine.replay_tables import Keep, replay_here, sorted_rows, without_rows
-from analytics.engine.replay_tasks import on_spark, replay_in_tasks
+from analytics.engine.replay_tasks import (
+    Keep,
+    on_spark,
+    replay_here,
+    replay_in_tasks,
+    sorted_rows,
+    without_rows,
+)
 from analytics.replay.dump.chosen_release import RELEASE_IS_NAMED
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import (

@@ -24,6 +24,7 @@ from analytics.gaps.group_gaps import (
     disputed_partitions,
     gap_between_cuts,
     groups_between_cuts,
+    undecided_of,
 )
 from analytics.gaps.internal_topics import (
     by_which_setting,
@@ -33,7 +34,6 @@ from analytics.gaps.internal_topics import (
     partition_count,
     partitions_that_fit,
 )
-from analytics.gaps.undecided_offsets import undecided_of
 from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends

@@ -21,8 +21,7 @@ from analytics.engine.cut_tables import tables_of
 from analytics.engine.key_places import homes_in
 from analytics.gaps.gap import Gap, check_gaps, gap, words_of
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.internal_topics import by_which_setting
-from analytics.gaps.refused_partitions import refused_partitions
+from analytics.gaps.internal_topics import by_which_setting, refused_partitions
 from analytics.replay.dump.written_instants import iso_time
 from analytics.replay.log.topic_homes import NOT_SEEN
 from analytics.replayed.records import Records

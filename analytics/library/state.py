@@ -14,7 +14,7 @@ import polars as pl
 from analytics.decode.run.workload import is_small_workspace
 from analytics.engine.part_runs import PartRunner
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.library.answered import Answered, shown_tables
+from analytics.library.answered import Answered, shown_tables, table_frame
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.data_quality.question import DATA_QUALITY
 from analytics.questions.describe.question import DESCRIBE
@@ -35,7 +35,6 @@ from analytics.seeds.region.question import REGION
 from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_records import decoded_workspace
 from analytics.tables.stored_tables import StoredTables, folder_of
-from analytics.tables.table_frames import table_frame
 from schemas import table, tables
 from schemas.names import did_you_mean, nearest_name
 from schemas.thresholds import GivenThresholds

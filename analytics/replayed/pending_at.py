@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.engine.cut_tables import cut_of, framed
-from analytics.engine.replay_tables import replay_here
+from analytics.engine.replay_tasks import replay_here
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of

@@ -25,9 +25,8 @@ from analytics.decode.records.tables import table_schema
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset, records_folder
-from analytics.tables.file_scan import A_FEW_AHEAD, batches_by_file
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash
-from analytics.tables.stored_tables import EVERYTHING
+from analytics.tables.stored_tables import A_FEW_AHEAD, EVERYTHING, batches_by_file
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, Workspace, reading
 
 if TYPE_CHECKING:

@@ -63,8 +63,8 @@ def replay(
     as they are.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from analytics.gaps.refused_partitions import refused_partitions  # noqa: PLC0415
-    from analytics.replayed.answered_instant import answered_instant  # noqa: PLC0415
+    from analytics.gaps.internal_topics import refused_partitions  # noqa: PLC0415
+    from analytics.replayed.replayed_workspace import answered_instant  # noqa: PLC0415
     from analytics.tables.decoded_records import decoded_workspace  # noqa: PLC0415
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415

@@ -13,7 +13,7 @@ from analytics.dump.files.inputs import recognize
 from analytics.gaps.gap import Gap, gap, words_of
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.written_instants import END, BeforeEnd
-from analytics.replayed.answered_instant import answered_instant
+from analytics.replayed.replayed_workspace import answered_instant
 from jobs.spark.session import one_session
 from jobs.workspaces.replayed import Replayed, replayed
 

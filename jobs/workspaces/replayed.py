@@ -33,7 +33,7 @@ from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
-from analytics.replayed.answered_instant import answered_instant
+from analytics.replayed.replayed_workspace import answered_instant
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.spark_tasks import run_tasks

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytics.calendar_numbers import are_times
-from analytics.epoch_times import LAST_MS, iso_time, milliseconds_of, time_of
+from analytics.epoch_times import LAST_MS, are_times, iso_time, milliseconds_of, time_of
 from analytics.replay.log.meanings import instant
 from analytics.time_columns import times_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from analytics.calendar_numbers import are_times
+from analytics.epoch_times import are_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

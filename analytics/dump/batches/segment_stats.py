@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.calendar_numbers import are_times
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
 from analytics.dump.batches.stretches import (
@@ -23,6 +22,7 @@ from analytics.dump.batches.stretches import (
     in_order,
     stretches_of,
 )
+from analytics.epoch_times import are_times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from analytics.calendar_numbers import are_times
+from analytics.epoch_times import are_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from analytics.calendar_numbers import are_times
 from analytics.dump.files.data_topics import last_batch_of
 from analytics.dump.files.storage import ByteSource, is_uri, storage_of
-from analytics.epoch_times import LAST_MS, time_of
+from analytics.epoch_times import LAST_MS, are_times, time_of
 from analytics.errors import InputUnreadableError
 from analytics.time_columns import TIMESTAMP, times_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from analytics.gaps.group_gaps import undecided_of_all
 from analytics.gaps.group_selection import COLUMNS, GroupSelection, select_groups, with_unread
-from analytics.gaps.undecided_offsets import undecided_of_all
 from analytics.questions.answer import Answer
 from analytics.questions.describe.description import NEEDS, described_groups, nothing_described
 from analytics.questions.describe.epoch import NEEDS as EPOCH_NEEDS

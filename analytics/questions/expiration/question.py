@@ -55,9 +55,9 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
-from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.records import Records
+from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.whole_groups import (
     GroupPart,
     GroupRows,

@@ -15,8 +15,7 @@ import polars as pl
 from polars import selectors
 
 from analytics.contracts import in_contract_order, table_of_frame
-from analytics.engine.part_runs import PartAnswer, PartRunner, ReadPart
-from analytics.engine.staged_values import get_value, put_value
+from analytics.engine.part_runs import PartAnswer, PartRunner, ReadPart, get_value, put_value
 from analytics.questions.expiration.offset_expiration import (
     BLOCKED,
     FATE,

@@ -33,7 +33,7 @@ from analytics.questions.findings.findings_in_parts import (
 from analytics.questions.findings.found import findings
 from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
-from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for, stored_rows
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import SEVERITIES, record_sources

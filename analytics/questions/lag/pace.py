@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.questions.quotients import divided
+from analytics.questions.sums import divided
 
 if TYPE_CHECKING:
     import pyarrow as pa

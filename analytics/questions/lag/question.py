@@ -44,13 +44,12 @@ from analytics.questions.lag.table import (
     worst_first,
 )
 from analytics.questions.question import Question
-from analytics.questions.quotients import divided
+from analytics.questions.sums import divided
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replay.log.marks import with_marks_of
-from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
-from analytics.replayed.replayed_workspace import known_coverage
+from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
 from analytics.replayed.whole_groups import frame_of, group_reads
 from analytics.tables.parted_table import Order, PartedTable, PartedTables

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.questions.quotients import divided
 from analytics.questions.rebalances.storms import CHURN
+from analytics.questions.sums import divided
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import lost_between, uncompacted_from

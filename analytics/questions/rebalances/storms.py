@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.questions.quotients import divided
+from analytics.questions.sums import divided
 from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import HOME, lost_between, with_missing
 

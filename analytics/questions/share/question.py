@@ -37,9 +37,8 @@ from analytics.questions.share.state_gaps import (
 from analytics.questions.share.summaries import BY, summed
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
-from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
-from analytics.replayed.replayed_workspace import known_coverage
+from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE

@@ -12,7 +12,7 @@ import polars as pl
 from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection, names_wanted
 from analytics.engine.part_runs import PartAnswer
-from analytics.questions.quotients import divided
+from analytics.questions.sums import divided
 from analytics.questions.usage.accounts import untabled_usage
 from analytics.questions.usage.cleaner import DEFAULT
 from analytics.questions.usage.clock_differences import (

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from analytics.contracts import table_of_frame
-from analytics.questions.quotients import divided
+from analytics.questions.sums import divided
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.internal_partitions import hash_places
 from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS

@@ -13,8 +13,8 @@ from analytics.gaps.gap import joined
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.workspace_parts import topics_left_out
 from analytics.replay.log.losses_at import cleaned_until, leading
-from analytics.replayed.answered_instant import instant_of
 from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.replayed_workspace import instant_of
 from analytics.seeds.region.commits import HISTORY, requests_of, shown_since
 from analytics.seeds.region.contributions import CheckpointKey, Partition
 from analytics.seeds.region.drains import Evidence

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analytics.engine.cut_tables import Cut, buckets_of
-from analytics.engine.laid_records import record_layout
+from analytics.engine.replay_tasks import record_layout
 from analytics.replay.log.instants import END
 from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader

@@ -8,7 +8,7 @@ import pytest
 
 from analytics.decode.selection import Selection
 from analytics.gaps.group_selection import select_groups
-from analytics.gaps.refused_partitions import refused_partitions
+from analytics.gaps.internal_topics import refused_partitions
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.console import Console

@@ -11,8 +11,7 @@ import pytest
 
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
-from analytics.engine.replay_tables import replay_here, sorted_rows
-from analytics.engine.replay_tasks import Run, replay_in_tasks, run_task
+from analytics.engine.replay_tasks import Run, replay_here, replay_in_tasks, run_task, sorted_rows
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines

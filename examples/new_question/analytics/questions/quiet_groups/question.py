@@ -12,7 +12,7 @@ from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
-from analytics.replayed.answered_instant import instant_of
+from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.whole_groups import frame_of
 
 if TYPE_CHECKING:
