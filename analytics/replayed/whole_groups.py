@@ -41,33 +41,29 @@ _Files = Mapping[str, Sequence[str]]
 """By name of a table the paths of some of its files."""
 
 
-def group_buckets(
+def group_reads(
     tables: StoredTables, needed: Mapping[str, Sequence[str]], at_once: int = _ROWS_AT_ONCE
-) -> Iterator[dict[str, pl.DataFrame]]:
-    """Yield tables of some whole groups after the other; once where there are few rows.
+) -> list[GroupPart]:
+    """Return what reads tables of whole groups, some groups a part; the parts come in any order.
 
     Args:
         tables: As far as groups are wanted.
         needed: By name of a table with groups, the columns that are read.
         at_once: How many rows are read together, about.
     """
-    for where in _ranges(tables, needed, at_once):
-        yield _read(tables, needed, where)
-
-
-def group_reads(
-    tables: StoredTables, needed: Mapping[str, Sequence[str]], at_once: int = _ROWS_AT_ONCE
-) -> list[GroupPart]:
-    """Return what reads the same tables, in parts that come in any order."""
-    if tables.count(*needed) > at_once and (lots := whole_files(tables, list(needed), at_once)):
-        return [partial(_read, tables, needed, None, files) for files in lots]
-    return [partial(_read, tables, needed, each) for each in _ranges(tables, needed, at_once)]
+    if tables.count(*needed) <= at_once:
+        return [partial(_read, tables, needed)]
+    return [
+        partial(_read, tables, needed, where, lot.files)
+        for lot in whole_files(tables, list(needed), at_once)
+        for where in (_ranges(tables, lot, at_once) if lot.rows > at_once else [None])
+    ]
 
 
 def _read(
     tables: StoredTables,
     needed: Mapping[str, Sequence[str]],
-    where: pc.Expression | None,
+    where: pc.Expression | None = None,
     files: _Files | None = None,
 ) -> dict[str, pl.DataFrame]:
     return {
@@ -81,17 +77,14 @@ def frame_of(rows: pa.Table) -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(rows))
 
 
-def _ranges(
-    tables: StoredTables, names: Sequence[str] | Mapping[str, object], at_once: int
-) -> list[pc.Expression | None]:
+def _ranges(tables: StoredTables, lot: _Lot, at_once: int) -> list[pc.Expression]:
     """Return conditions on `group_id`, each of groups with about as many rows as are read at once.
 
-    Most tables are sorted by it: what a condition leaves out is not even read.
+    Files are sorted by it: of one in several row groups what a condition leaves out is not read.
     """
-    if tables.count(*names) <= at_once:
-        return [None]
     rows = pl.concat(
-        frame_of(tables.read(name, ["group_id"])).group_by("group_id").len() for name in names
+        frame_of(tables.read(name, ["group_id"], files=files)).group_by("group_id").len()
+        for name, files in lot.files.items()
     )
     so_far = pl.col("len").cum_sum() - pl.col("len")
     bounds = (
@@ -253,27 +246,29 @@ class _File(NamedTuple):
     groups: pl.Series
 
 
-def whole_files(tables: StoredTables, names: Sequence[str], at_once: int) -> list[_Files]:
-    """Return files of tables, in lots that share no group; none where files are too large for that.
+class _Lot(NamedTuple):
+    files: _Files
+    rows: int
+
+
+def whole_files(tables: StoredTables, names: Sequence[str], at_once: int) -> list[_Lot]:
+    """Return all files of tables, in lots that share no group.
 
     Args:
         tables: Where the files are.
         names: Of tables that have `group_id`.
-        at_once: How many rows a lot has at most.
+        at_once: How many rows a lot has, but for files that share groups and have more.
     """
-    lots: list[dict[str, list[str]]] = []
-    held = at_once
+    lots: list[tuple[dict[str, list[str]], int]] = []
     for some in _together(list(_files(tables, names))):
         rows = sum(each.rows for each in some)
-        if rows > at_once:
-            return []
-        if held + rows > at_once:
-            lots.append({name: [] for name in names})
-            held = 0
+        if not lots or lots[-1][1] + rows > at_once:
+            lots.append(({name: [] for name in names}, 0))
+        files, held = lots[-1]
         for each in some:
-            lots[-1][each.table].append(each.path)
-        held += rows
-    return [*lots]
+            files[each.table].append(each.path)
+        lots[-1] = files, held + rows
+    return [_Lot(*each) for each in lots]
 
 
 def _files(tables: StoredTables, names: Sequence[str]) -> Iterator[_File]:

@@ -17,7 +17,7 @@ from analytics.questions.balance.balance_tables import (
     resolved_expressions,
     subtopologies,
 )
-from analytics.questions.balance.cases.partition_counts import (
+from analytics.questions.balance.cases.at_instant import (
     counts_in_records,
     highest_seen,
     partition_counts,

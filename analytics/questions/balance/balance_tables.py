@@ -14,13 +14,15 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.workspace_parts import are_some_topics
-from analytics.questions.balance.cases.at_instant import cases_at, with_epoch, with_progress
-from analytics.questions.balance.cases.partition_counts import (
+from analytics.questions.balance.cases.at_instant import (
     TOLD_BY,
+    cases_at,
     counts_in_records,
     highest_seen,
     partition_counts,
     topic_sizes,
+    with_epoch,
+    with_progress,
 )
 from analytics.questions.balance.cases.through_history import cases_of_history
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of

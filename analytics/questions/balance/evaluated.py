@@ -13,8 +13,7 @@ import pyarrow as pa
 from analytics.assignors.java_order import bucket, table_size
 from analytics.contracts import contract_frame, contract_schema, table_of_frame
 from analytics.questions.balance.cases.case import CLASSIC, Row, case_of
-from analytics.questions.balance.judgement.judge import judge
-from analytics.questions.balance.judgement.named_assignor import alternatives
+from analytics.questions.balance.judgement.judge import alternatives, judge
 from analytics.replay.log.internal_partitions import string_hashes
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from analytics.questions.timeline.share_state_out_of_reach import out_of_reach_in
+from analytics.questions.timeline.share_losses import out_of_reach_in
 from analytics.replay.log.internal_partitions import home_of_share
 from analytics.replay.log.topic_homes import Era, TopicHomes
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection
-from analytics.replayed.whole_groups import group_buckets, group_reads, whole_files
+from analytics.replayed.whole_groups import group_reads, whole_files
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
@@ -44,13 +46,13 @@ def counts(buckets: list[dict[str, pl.DataFrame]], name: str) -> list[Counter[st
 
 
 def test_few_rows_are_read_at_once(workspace: Workspace) -> None:
-    (bucket,) = group_buckets(StoredTables(workspace), NEEDED)
-    assert counts([bucket], "group_epochs") == [Counter(SIZES)]
+    (bucket,) = group_reads(StoredTables(workspace), NEEDED)
+    assert counts([bucket()], "group_epochs") == [Counter(SIZES)]
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 6])
 def test_every_group_is_whole_in_one_bucket(workspace: Workspace, at_once: int) -> None:
-    buckets = list(group_buckets(StoredTables(workspace), NEEDED, at_once))
+    buckets = [each() for each in group_reads(StoredTables(workspace), NEEDED, at_once)]
     assert len(buckets) > 1
     found = counts(buckets, "group_epochs")
     assert sum(found, Counter()) == Counter(SIZES)
@@ -64,7 +66,7 @@ def test_every_group_is_whole_in_one_bucket(workspace: Workspace, at_once: int) 
 
 def test_groups_that_are_not_asked_about_are_not_read(workspace: Workspace) -> None:
     tables = StoredTables(workspace, Selection(("b", "z")))
-    found = counts(list(group_buckets(tables, NEEDED, 3)), "group_epochs")
+    found = counts([each() for each in group_reads(tables, NEEDED, 3)], "group_epochs")
     assert sum(found, Counter()) == Counter({"b": 5, "z": 2})
 
 
@@ -88,7 +90,7 @@ def many_files(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def test_files_that_share_no_group_are_read_by_themselves(many_files: Workspace) -> None:
     tables = StoredTables(many_files)
     lots = whole_files(tables, ["groups", "group_epochs"], 6)
-    assert sorted([len(each["groups"]), len(each["group_epochs"])] for each in lots) == [
+    assert sorted([len(files) for files in each.files.values()] for each in lots) == [
         [2, 2],
         [2, 3],
     ]
@@ -99,8 +101,32 @@ def test_files_that_share_no_group_are_read_by_themselves(many_files: Workspace)
 
 
 def test_files_with_too_many_rows_are_read_by_groups(many_files: Workspace) -> None:
-    tables = StoredTables(many_files, Selection(("a", "c", "z")))
-    assert whole_files(tables, ["groups", "group_epochs"], 3) == []
+    tables = StoredTables(many_files)
+    lots = whole_files(tables, ["groups", "group_epochs"], 3)
+    assert sorted(each.rows for each in lots) == [1, 4, 6]
     found = counts([each() for each in group_reads(tables, NEEDED, 3)], "group_epochs")
-    assert len(found) > 1
+    assert len(found) > len(lots)
+    assert sum(found, Counter()) == Counter("abcdz")
+    asked = StoredTables(many_files, Selection(("a", "c", "z")))
+    found = counts([each() for each in group_reads(asked, NEEDED, 3)], "group_epochs")
     assert sum(found, Counter()) == Counter("acz")
+
+
+def test_no_file_is_read_for_groups_that_others_hold(
+    many_files: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many files that each share groups with few others, none is read for all parts."""
+    read: Counter[str] = Counter()
+    parts = group_reads(StoredTables(many_files), NEEDED, 3)
+    whole = StoredTables.read
+
+    def counted(self: StoredTables, *args: Any, **named: Any) -> pa.Table:
+        files = named.get("files") or (args[3] if len(args) > 3 else None)
+        assert files is not None
+        read.update(files)
+        return whole(self, *args, **named)
+
+    monkeypatch.setattr(StoredTables, "read", counted)
+    for each in parts:
+        each()
+    assert max(read.values()) < len(parts)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.decode.source import table_schema
-from analytics.questions.timeline.lost_share_state import (
+from analytics.questions.timeline.share_losses import (
     LostShareState,
     share_state_losses,
     state_records,
