@@ -33,6 +33,9 @@ GroupPart = Callable[[], dict[str, pl.DataFrame]]
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""
 
+_FEW_MORE: Final = 2
+"""Files with so many times the rows are still read together: each range would read them anew."""
+
 _WRITTEN_BYTES: Final = 16 << 20
 _MOST_PARTS: Final = 400
 """So many files are open at the same time."""
@@ -56,7 +59,7 @@ def group_reads(
     return [
         partial(_read, tables, needed, where, lot.files)
         for lot in whole_files(tables, list(needed), at_once)
-        for where in (_ranges(tables, lot, at_once) if lot.rows > at_once else [None])
+        for where in (_ranges(tables, lot, at_once) if lot.rows > _FEW_MORE * at_once else [None])
     ]
 
 

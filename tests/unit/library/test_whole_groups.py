@@ -102,13 +102,13 @@ def test_files_that_share_no_group_are_read_by_themselves(many_files: Workspace)
 
 def test_files_with_too_many_rows_are_read_by_groups(many_files: Workspace) -> None:
     tables = StoredTables(many_files)
-    lots = whole_files(tables, ["groups", "group_epochs"], 3)
+    lots = whole_files(tables, ["groups", "group_epochs"], 1)
     assert sorted(each.rows for each in lots) == [1, 4, 6]
-    found = counts([each() for each in group_reads(tables, NEEDED, 3)], "group_epochs")
+    found = counts([each() for each in group_reads(tables, NEEDED, 1)], "group_epochs")
     assert len(found) > len(lots)
     assert sum(found, Counter()) == Counter("abcdz")
     asked = StoredTables(many_files, Selection(("a", "c", "z")))
-    found = counts([each() for each in group_reads(asked, NEEDED, 3)], "group_epochs")
+    found = counts([each() for each in group_reads(asked, NEEDED, 1)], "group_epochs")
     assert sum(found, Counter()) == Counter("acz")
 
 
@@ -117,7 +117,7 @@ def test_no_file_is_read_for_groups_that_others_hold(
 ) -> None:
     """Of many files that each share groups with few others, none is read for all parts."""
     read: Counter[str] = Counter()
-    parts = group_reads(StoredTables(many_files), NEEDED, 3)
+    parts = group_reads(StoredTables(many_files), NEEDED, 1)
     whole = StoredTables.read
 
     def counted(self: StoredTables, *args: Any, **named: Any) -> pa.Table:
