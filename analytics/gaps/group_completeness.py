@@ -29,12 +29,12 @@ from analytics.gaps.group_gaps import (
 from analytics.gaps.internal_topics import (
     by_which_setting,
     ends_of,
+    has_topic_filter,
     losses_of,
     lost_records,
     partition_count,
     partitions_that_fit,
 )
-from analytics.gaps.workspace_parts import has_topic_filter
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends
 from analytics.replay.log.internal_partitions import home_of, internal_partition, is_one_of

@@ -18,7 +18,7 @@ from pyarrow import fs
 from analytics.decode.selection import names_wanted
 from analytics.engine.part_runs import PartRunner
 from analytics.epoch_times import EPOCH, milliseconds_of
-from analytics.gaps.workspace_parts import topics_held
+from analytics.gaps.internal_topics import topics_held
 from analytics.replay.dump.assumptions import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.followed_lines import (

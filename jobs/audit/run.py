@@ -35,8 +35,8 @@ from analytics.questions.table_orders import order_of
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import OFFSET_VERDICTS
 from analytics.redaction.redactor import WITHHELD
-from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
+from analytics.replayed.replayed_workspace import instant_of
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace

@@ -17,7 +17,7 @@ from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import InputNotRecognizedError
-from analytics.gaps.workspace_parts import is_unread
+from analytics.gaps.internal_topics import is_unread
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.ending import is_exceeded

@@ -20,22 +20,21 @@ from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.gap import Gap, words_of
-from analytics.gaps.internal_topics import by_which_setting
-from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.gaps.workspace_parts import (
+from analytics.gaps.internal_topics import (
+    by_which_setting,
     filters_of,
     filters_sentence,
     is_unread,
     left_out_of,
 )
+from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.replay.dump.assumptions import assumed_in, assumed_of
 from analytics.replay.dump.chosen_release import chosen_release
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
-from analytics.replayed.replayed_workspace import answered_instant
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
-from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.replayed.replayed_workspace import ReplayedWorkspace, answered_instant
 from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_records import decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables

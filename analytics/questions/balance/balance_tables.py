@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from analytics.engine.part_runs import PartAnswer
-from analytics.gaps.workspace_parts import are_some_topics
+from analytics.gaps.internal_topics import are_some_topics
 from analytics.questions.balance.cases.at_instant import (
     TOLD_BY,
     cases_at,

@@ -16,8 +16,8 @@ from analytics.errors import SettingRefusedError
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import pattern_gaps
+from analytics.gaps.internal_topics import topics_left_out
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.gaps.workspace_parts import topics_left_out
 from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import (
     CANNOT_TELL,

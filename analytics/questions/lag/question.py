@@ -17,7 +17,7 @@ from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
-from analytics.gaps.workspace_parts import filters_of, has_topic_filter, left_out_of
+from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from analytics.gaps.gap import joined
-from analytics.gaps.internal_topics import partition_count
-from analytics.gaps.workspace_parts import left_out_of
+from analytics.gaps.internal_topics import left_out_of, partition_count
 from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE

@@ -11,8 +11,13 @@ import polars as pl
 from analytics.dump.inspection.found_losses import lacks
 from analytics.gaps.gap import joined, words_expression
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.internal_topics import ends_of, losses_of, partition_count
-from analytics.gaps.workspace_parts import filters_of, filters_sentence
+from analytics.gaps.internal_topics import (
+    ends_of,
+    filters_of,
+    filters_sentence,
+    losses_of,
+    partition_count,
+)
 from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.frames import disputed, frames_of_rows
 from analytics.replay.log.internal_partitions import internal_partition, share_key

@@ -20,7 +20,7 @@ from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import COLUMNS as UNREAD
 from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups, with_unread
-from analytics.gaps.workspace_parts import are_some_topics
+from analytics.gaps.internal_topics import are_some_topics
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
 from analytics.questions.timeline.group_verdicts import OtherLosses, matched, verdicts_of_groups

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from analytics.gaps.gap import joined
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.workspace_parts import topics_left_out
+from analytics.gaps.internal_topics import topics_left_out
 from analytics.replay.log.losses_at import cleaned_until, leading
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of

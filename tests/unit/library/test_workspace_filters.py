@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.gaps.workspace_parts import filters_of, filters_sentence, left_out_of
+from analytics.gaps.internal_topics import filters_of, filters_sentence, left_out_of
 
 ALL = Selection()
 
