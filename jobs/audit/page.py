@@ -15,8 +15,8 @@ from analytics.questions.table_orders import order_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import SUMMARY, Workspace
 from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
+from reports.page.groups import worst_groups
 from reports.page.model import Page
-from reports.page.sections.groups import worst_groups
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from analytics.errors import OutputRefusedError
 from analytics.workspace import PAGE
 from jobs.audit.page import page_of_audit
 from jobs.workspaces.written_text import write_text
-from reports.page.forms import json_of, markdown_of, text_of
-from reports.page.html import html_of
+from reports.page.forms import html_of, json_of, markdown_of, text_of
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console

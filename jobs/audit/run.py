@@ -53,7 +53,7 @@ from jobs.workspaces.written_text import write_pieces, write_text
 from reports.audit.findings import AuditFindings, answer_of, summary_of
 from reports.audit.json_lines import json_lines
 from reports.audit.metrics import MEASURED, Audited, metrics_of
-from reports.page.html import html_of
+from reports.page.forms import html_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
