@@ -50,9 +50,15 @@ from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_pieces, write_text
-from reports.audit.findings import AuditFindings, answer_of, summary_of
-from reports.audit.json_lines import json_lines
-from reports.audit.metrics import MEASURED, Audited, metrics_of
+from reports.findings import (
+    MEASURED,
+    Audited,
+    AuditFindings,
+    answer_of,
+    json_lines,
+    metrics_of,
+    summary_of,
+)
 from reports.page.forms import html_of
 
 if TYPE_CHECKING:

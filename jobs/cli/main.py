@@ -35,8 +35,8 @@ from jobs.cli.allocation import keep_freed_memory
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
 from jobs.cli.options.shared import NO_COLOR, output_options
 from jobs.cli.subcommands import ENVIRONMENT_PREFIX, CommandGroup
-from reports.columns import printable
 from reports.layout.output_format import UnknownColumnError
+from reports.plain_text import printable
 
 INTERRUPTION = "interrupted; no unfinished result was left behind"
 EPILOG = """

@@ -24,7 +24,7 @@ Examples:
 
 def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value and not ctx.resilient_parsing:
-        from reports.audit.starting_config import starting_config  # noqa: PLC0415
+        from reports.starting_config import starting_config  # noqa: PLC0415
         from schemas.finding_rules import finding_rules  # noqa: PLC0415
         from schemas.thresholds import QUESTIONS, thresholds  # noqa: PLC0415
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from reports.columns import WIDTH, columns, paragraph, wrapped
 from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
+from reports.plain_text import WIDTH, columns, paragraph, wrapped
 from reports.row_formats import MARKUP
 
 # HTML: one file, nothing in it runs and nothing is loaded.

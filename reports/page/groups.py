@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.answers.verdict_words import in_words
+from reports.answers.timeline import in_words
 from reports.charts.groups import committed_offsets, ownership
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
 from reports.page.rows import (

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from jobs.cli.settings_files import read_given_settings
-from reports.audit.starting_config import starting_config
+from reports.starting_config import starting_config
 from schemas.errors import SchemaError
 from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules, region_rules
 from schemas.expiration_rules import audit_rules
