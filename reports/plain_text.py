@@ -1,4 +1,4 @@
-"""Text that fits a page: rows as aligned columns, as Kafka's own tools print them, and sentences."""
+"""Text that fits a page: aligned columns, as Kafka's own tools print them, and sentences."""
 
 from __future__ import annotations
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,24 +14,6 @@ import click
 
 from jobs.cli.console import Console
 from schemas import INTERNAL_TOPICS
-
-MOST_PARTITIONS = 100_000
-"""No internal topic has as many: what a range may name, so that a slip does not fill memory."""
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-Decorator = Callable[[Decorated], Decorated]
-
-
-def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
-    """Return one decorator that declares what the given ones declare, in reading order."""
-
-    def decorate(function: Decorated) -> Decorated:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
-
 
 # --- how much is said ------------------------------------------------------------------------
 
@@ -267,6 +251,35 @@ summary_format_option = click.option(
     help="Format of the summary.",
 )
 """`--format` of what a command that writes tables prints, as `output_format`."""
+
+
+@contextmanager
+def workspace_folder(out: str | None, console: Console) -> Iterator[str]:
+    """Hand over the folder to work in; without `out` a temporary one, and say so."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        console.say_once("folder", f"working in {folder}, which is removed at the end")
+        yield folder
+
+
+MOST_PARTITIONS = 100_000
+"""No internal topic has as many: what a range may name, so that a slip does not fill memory."""
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Decorator = Callable[[Decorated], Decorated]
+
+
+def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Return one decorator that declares what the given ones declare, in reading order."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
 
 
 # --- where it runs ---------------------------------------------------------------------------
