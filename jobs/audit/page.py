@@ -1,4 +1,4 @@
-"""The page of an audited workspace, in each form: Arrow reads its tables; it is kept beside them."""
+"""The page of an audited workspace, in each form: made of its tables, and kept beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `decode` does: plan, decode on Spark, account for everything, publish, where it is not done."""
+"""What `decode` does where it is not done yet: plan, decode on Spark, account for all, publish."""
 
 from __future__ import annotations
 

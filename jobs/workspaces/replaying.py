@@ -1,4 +1,4 @@
-"""What `replay` does: decode where that is not done, replay, publish the tables; what it says of it."""
+"""What `replay` does, and says of it: decode where that is not done, replay, publish the tables."""
 
 from __future__ import annotations
 

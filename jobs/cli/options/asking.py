@@ -1,4 +1,4 @@
-"""Options of every command that asks something of a dump or a workspace, and `--retention-minutes`."""
+"""Options of commands that ask something of a dump or a workspace, and `--retention-minutes`."""
 
 from __future__ import annotations
 

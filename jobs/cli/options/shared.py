@@ -15,6 +15,24 @@ import click
 from jobs.cli.console import Console
 from schemas import INTERNAL_TOPICS
 
+MOST_PARTITIONS = 100_000
+"""No internal topic has as many: what a range may name, so that a slip does not fill memory."""
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Decorator = Callable[[Decorated], Decorated]
+
+
+def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
+    """Return one decorator that declares what the given ones declare, in reading order."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
 # --- how much is said ------------------------------------------------------------------------
 
 
@@ -262,24 +280,6 @@ def workspace_folder(out: str | None, console: Console) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
         console.say_once("folder", f"working in {folder}, which is removed at the end")
         yield folder
-
-
-MOST_PARTITIONS = 100_000
-"""No internal topic has as many: what a range may name, so that a slip does not fill memory."""
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-Decorator = Callable[[Decorated], Decorated]
-
-
-def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
-    """Return one decorator that declares what the given ones declare, in reading order."""
-
-    def decorate(function: Decorated) -> Decorated:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
 
 
 # --- where it runs ---------------------------------------------------------------------------
