@@ -13,7 +13,8 @@ from analytics.questions.findings.findings_of import as_severe, findings_of, inp
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.console import print_text
-from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING, groups_exit_code, report_groups
+from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
+from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.options.answer import NEVER
 from jobs.workspaces.replayed import replayed
 from reports.quantities import count, duration, size_of

@@ -16,7 +16,8 @@ from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replayed.answered_instant import answered_instant
 from analytics.workspace import RESTORED
-from jobs.cli.exit_codes import CANNOT_TELL, groups_exit_code
+from jobs.cli.exit_codes import CANNOT_TELL
+from jobs.cli.incomplete_groups import groups_exit_code
 from jobs.workspaces.replaying import lines_in_words
 from jobs.workspaces.written_text import staged_file, write_text
 from reports.answers.restore import counts_of, restore_files, restore_text

@@ -19,7 +19,7 @@ from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.internal_topics import partitions_that_fit
 from analytics.replay.log.internal_partitions import home_of
 from jobs.cli.console import Console
-from jobs.cli.exit_codes import groups_exit_code
+from jobs.cli.incomplete_groups import groups_exit_code
 from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import OFFSETS, group, write_workspace
 
