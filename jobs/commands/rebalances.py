@@ -46,13 +46,13 @@ Examples:
     "--storm-epochs",
     type=click.IntRange(min=2),
     help="So many epochs within --storm-minutes are a storm.  "
-    f"[default: {rebalance_rules().storm_epochs}]",
+    f"[default: {rebalance_rules().storm.epochs}]",
 )
 @click.option(
     "--storm-minutes",
     type=click.FloatRange(min=0, min_open=True),
     help="The minutes within which --storm-epochs are a storm.  "
-    f"[default: {rebalance_rules().storm_minutes:g}]",
+    f"[default: {rebalance_rules().storm.minutes:g}]",
 )
 @fail_on_option()
 @table_option("epochs", beside=("storms", "churn", "standing", "causes"))

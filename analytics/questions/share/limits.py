@@ -77,7 +77,7 @@ class Seen:
 
     Attributes:
         by_group: Of delivery_count, window_offsets and members: by group the most there is.
-        groups: How many share groups there are; None where not all were asked for.
+        groups: How many share groups there are; None where not all were in_release for.
         state_partitions: How many partitions `__share_group_state` has; None where not known.
         incomplete: By group what the dump lacks of it, in words.
         left_out: Which groups are not among these, in words; None where all are.
@@ -102,7 +102,9 @@ def share_limits_found(
         release: Whose defaults and bounds apply.
     """
     rows = [
-        row for limit in share_limits().values() for row in _of_limit(limit, said, seen, release)
+        row
+        for name, limit in share_limits().items()
+        for row in _of_limit(_LimitInRelease(name, limit, said, release), seen)
     ]
     rows += _of_types(said, types, seen.left_out)
     rank = list(limit_verdicts())
@@ -110,37 +112,38 @@ def share_limits_found(
     return table_of("share_limits", rows)
 
 
-def _of_limit(
-    limit: Limit, said: LimitSettings, seen: Seen, release: str
-) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class _LimitInRelease:
+    """A limit by its name, what limits are set to, and in which release."""
+
+    name: str
+    limit: Limit
+    settings: LimitSettings
+    release: str
+
+
+def _of_limit(in_release: _LimitInRelease, seen: Seen) -> Iterator[dict[str, Any]]:
+    limit = in_release.limit
     own = {
         group: value
-        for group, values in said.groups.items()
-        if (value := values.get(limit.of_group or "")) is not None
+        for group, values in in_release.settings.groups.items()
+        if limit.of_group and (value := values.get(limit.of_group.name)) is not None
     }
-    by_group = seen.by_group.get(limit.seen or "", {})
+    by_group = seen.by_group.get(limit.evidence or "", {})
     others = {group: most for group, most in by_group.items() if group not in own}
     untold = {group: why for group, why in seen.incomplete.items() if group not in own}
     most = _most(limit, seen, others)
     in_general = _row(
-        limit, None, said.brokers.get(limit.name), _LimitsInRelease(said, release), most, untold
+        in_release, None, in_release.settings.brokers.get(in_release.name), most, untold
     )
-    is_of_groups = limit.seen not in {None, "state_partitions"}
+    is_of_groups = limit.evidence not in {None, "state_partitions"}
     if in_general["verdict"] == NOT_RECORDED and is_of_groups and seen.left_out:
         in_general |= {"verdict": CANNOT_TELL, "reason": seen.left_out}
     yield in_general
     for group, value in sorted(own.items()):
         most = (by_group.get(group), group)
         untold = {group: seen.incomplete[group]} if group in seen.incomplete else {}
-        yield _row(limit, group, value, _LimitsInRelease(said, release), most, untold)
-
-
-@dataclass(frozen=True)
-class _LimitsInRelease:
-    """What limits are set to, and in which release."""
-
-    limits: LimitSettings
-    release: str
+        yield _row(in_release, group, value, most, untold)
 
 
 _Most = tuple[int | None, str | None]
@@ -149,7 +152,7 @@ _NOTHING: Final[_Most] = (None, None)
 
 def _most(limit: Limit, seen: Seen, by_group: Mapping[str, int]) -> _Most:
     """Return the most that is recorded of what a limit is about, and the group it is of."""
-    match limit.seen:
+    match limit.evidence:
         case None:
             return _NOTHING
         case "groups":
@@ -160,19 +163,19 @@ def _most(limit: Limit, seen: Seen, by_group: Mapping[str, int]) -> _Most:
 
 
 def _row(
-    limit: Limit,
+    in_release: _LimitInRelease,
     group: str | None,
     value: LimitValue | None,
-    said: _LimitsInRelease,
     most: _Most,
     untold: Mapping[str, str],
 ) -> dict[str, Any]:
-    bounds = limit.in_release(said.release)
-    least, greatest = _least_and_most(limit, bounds, said.limits)
+    limit, own = in_release.limit, in_release.limit.of_group
+    bounds = limit.in_release(in_release.release)
+    least, greatest = _least_and_most(limit, bounds, in_release.settings)
     verdict: str
     reason: str | None
     if bounds is None:
-        verdict, reason = NOT_IN_RELEASE, f"Kafka {said.release} has no {limit.name}"
+        verdict, reason = NOT_IN_RELEASE, f"Kafka {in_release.release} has no {in_release.name}"
     else:
         wrong = _wrong(value, least, greatest)
         number = bounds.default if value is None else value.number
@@ -182,9 +185,9 @@ def _row(
                 limit, number, most[0], is_assumed=value is None, untold=untold
             )
     return {
-        "setting": limit.name if group is None else limit.of_group,
+        "setting": in_release.name if group is None else own and own.name,
         "group_id": group,
-        "kip_name": limit.kip_name,
+        "kip_name": limit.kip and limit.kip.name,
         "value": value.number if value else bounds and bounds.default,
         "source": value.source if value else ASSUMED if bounds else None,
         "default_value": bounds and bounds.default,
@@ -228,7 +231,7 @@ def _wrong(value: LimitValue | None, least: int | None, most: int | None) -> str
 def _against(
     limit: Limit, number: int, seen: int, *, is_assumed: bool, untold: Mapping[str, str]
 ) -> tuple[str, str | None]:
-    if limit.seen == "state_partitions":
+    if limit.evidence == "state_partitions":
         return _of_topic(number, seen, is_assumed=is_assumed)
     if seen >= number:
         if seen == number or limit.may_be_passed:
@@ -269,15 +272,17 @@ def _of_types(
     for group, values in sorted(said.groups.items()):
         if name not in values:
             continue
-        asked, is_of = values[name].text.strip().lower(), types.get(group)
-        verdict, reason = WITHIN, f"it asks for {asked}, and the group is {is_of}"
-        if asked not in allowed:
-            verdict, reason = OUT_OF_BOUNDS, f"{asked} is none of {', '.join(allowed)}"
+        in_release, is_of = values[name].text.strip().lower(), types.get(group)
+        verdict, reason = WITHIN, f"it asks for {in_release}, and the group is {is_of}"
+        if in_release not in allowed:
+            verdict, reason = OUT_OF_BOUNDS, f"{in_release} is none of {', '.join(allowed)}"
         elif is_of is None and left_out:
-            verdict, reason = CANNOT_TELL, f"it asks for {asked}; {left_out}"
+            verdict, reason = CANNOT_TELL, f"it asks for {in_release}; {left_out}"
         elif is_of is None:
-            verdict, reason = NOT_RECORDED, f"it asks for {asked}, and there is no such group"
-        elif is_of != asked and not (asked == "consumer" and is_of in {"classic", "simple"}):
+            verdict, reason = NOT_RECORDED, f"it asks for {in_release}, and there is no such group"
+        elif is_of != in_release and not (
+            in_release == "consumer" and is_of in {"classic", "simple"}
+        ):
             verdict = DIFFERS
         yield {
             **nothing,
@@ -299,16 +304,16 @@ def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Ta
 
     Args:
         state: Says the instant, settings and release.
-        selected: The share groups that are asked about.
+        selected: The share groups that are in_release about.
         backlog: The table `share_backlog`.
     """
     tables, groups = state.tables, selected.rows
     everyone = tables.read("groups", ["group_id", "group_type"])
     types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
     said = limit_settings(tables.read("configs"), state.settings)
-    asked = set(types) | set(groups["group_id"].to_pylist())
+    in_release = set(types) | set(groups["group_id"].to_pylist())
     if tables.selection.groups:
-        own = {group: values for group, values in said.groups.items() if group in asked}
+        own = {group: values for group, values in said.groups.items() if group in in_release}
         said = LimitSettings(said.brokers, own)
     # What cannot be told may be that there are more groups, or less.
     left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
@@ -327,10 +332,10 @@ def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Ta
 
 def _left_out(state: ReplayedWorkspace) -> str | None:
     """Return in words which groups are not looked at; None where all are."""
-    asked = state.tables.selection
-    if asked.groups or asked.topics:
-        return "only what was asked for is looked at: others may have more"
-    return joined(left_out_of(state.manifest, asked))
+    in_release = state.tables.selection
+    if in_release.groups or in_release.topics:
+        return "only what was in_release for is looked at: others may have more"
+    return joined(left_out_of(state.manifest, in_release))
 
 
 def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
@@ -344,7 +349,8 @@ def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
     brokers: dict[str, str] = {}
     for values in (settings.from_file.values, *(each.values for each in settings.brokers)):
         brokers = {**{name: text for name, text in values.items() if name in names}, **brokers}
-    own = {each.of_group for each in share_limits().values()} | {group_type_setting()[0]}
+    own = {each.of_group.name for each in share_limits().values() if each.of_group}
+    own.add(group_type_setting()[0])
     groups: dict[str, dict[str, LimitValue]] = {}
     columns = ["resource_type", "resource", "name", "value"]
     for row in configs.select(columns).to_pylist():

@@ -38,13 +38,8 @@ def numbers(said: object) -> list[float]:
     return [said] if isinstance(said, int | float) else []
 
 
-def rules_of(question: str, given: dict[str, float]) -> dict[str, Any]:
-    made = RULES[question](given)
-    values = {name: getattr(made, name) for name in made.__dataclass_fields__}
-    return {
-        name: msgspec.structs.asdict(each) if isinstance(each, msgspec.Struct) else each
-        for name, each in values.items()
-    }
+def rules_of(question: str, given: dict[str, float]) -> Any:
+    return msgspec.to_builtins(RULES[question](given))
 
 
 @pytest.mark.parametrize(("question", "name"), EVERY)
