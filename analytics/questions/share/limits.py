@@ -77,7 +77,7 @@ class Seen:
 
     Attributes:
         by_group: Of delivery_count, window_offsets and members: by group the most there is.
-        groups: How many share groups there are; None where not all were in_release for.
+        groups: How many share groups there are; None where not all were asked for.
         state_partitions: How many partitions `__share_group_state` has; None where not known.
         incomplete: By group what the dump lacks of it, in words.
         left_out: Which groups are not among these, in words; None where all are.
@@ -272,17 +272,15 @@ def _of_types(
     for group, values in sorted(said.groups.items()):
         if name not in values:
             continue
-        in_release, is_of = values[name].text.strip().lower(), types.get(group)
-        verdict, reason = WITHIN, f"it asks for {in_release}, and the group is {is_of}"
-        if in_release not in allowed:
-            verdict, reason = OUT_OF_BOUNDS, f"{in_release} is none of {', '.join(allowed)}"
+        asked, is_of = values[name].text.strip().lower(), types.get(group)
+        verdict, reason = WITHIN, f"it asks for {asked}, and the group is {is_of}"
+        if asked not in allowed:
+            verdict, reason = OUT_OF_BOUNDS, f"{asked} is none of {', '.join(allowed)}"
         elif is_of is None and left_out:
-            verdict, reason = CANNOT_TELL, f"it asks for {in_release}; {left_out}"
+            verdict, reason = CANNOT_TELL, f"it asks for {asked}; {left_out}"
         elif is_of is None:
-            verdict, reason = NOT_RECORDED, f"it asks for {in_release}, and there is no such group"
-        elif is_of != in_release and not (
-            in_release == "consumer" and is_of in {"classic", "simple"}
-        ):
+            verdict, reason = NOT_RECORDED, f"it asks for {asked}, and there is no such group"
+        elif is_of != asked and not (asked == "consumer" and is_of in {"classic", "simple"}):
             verdict = DIFFERS
         yield {
             **nothing,
@@ -304,16 +302,16 @@ def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Ta
 
     Args:
         state: Says the instant, settings and release.
-        selected: The share groups that are in_release about.
+        selected: The share groups that are asked about.
         backlog: The table `share_backlog`.
     """
     tables, groups = state.tables, selected.rows
     everyone = tables.read("groups", ["group_id", "group_type"])
     types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
     said = limit_settings(tables.read("configs"), state.settings)
-    in_release = set(types) | set(groups["group_id"].to_pylist())
+    asked = set(types) | set(groups["group_id"].to_pylist())
     if tables.selection.groups:
-        own = {group: values for group, values in said.groups.items() if group in in_release}
+        own = {group: values for group, values in said.groups.items() if group in asked}
         said = LimitSettings(said.brokers, own)
     # What cannot be told may be that there are more groups, or less.
     left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
@@ -332,10 +330,10 @@ def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Ta
 
 def _left_out(state: ReplayedWorkspace) -> str | None:
     """Return in words which groups are not looked at; None where all are."""
-    in_release = state.tables.selection
-    if in_release.groups or in_release.topics:
-        return "only what was in_release for is looked at: others may have more"
-    return joined(left_out_of(state.manifest, in_release))
+    asked = state.tables.selection
+    if asked.groups or asked.topics:
+        return "only what was asked for is looked at: others may have more"
+    return joined(left_out_of(state.manifest, asked))
 
 
 def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
