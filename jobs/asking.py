@@ -15,7 +15,7 @@ from analytics.workspace import Workspace
 from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
-from jobs.cli.options.ending import NEVER
+from jobs.cli.options.answer import NEVER
 from jobs.workspaces.replayed import replayed
 from reports.quantities import count, duration, size_of
 

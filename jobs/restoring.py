@@ -18,7 +18,7 @@ from analytics.replayed.replayed_workspace import answered_instant
 from analytics.workspace import RESTORED
 from jobs.cli.exit_codes import CANNOT_TELL
 from jobs.cli.incomplete_groups import groups_exit_code
-from jobs.workspaces.followed_lines import sentences
+from jobs.workspaces.replaying import lines_in_words
 from jobs.workspaces.written_text import staged_file, write_text
 from reports.answers.restore import counts_of, restore_files, restore_text
 from schemas import CONSUMER_OFFSETS
@@ -106,7 +106,7 @@ def _followed(past: Replayed) -> list[str]:
     homes = past.tables.read("groups", ["coordinator_partition"])["coordinator_partition"]
     wanted = set(homes.to_pylist())
     lines = [each for each in past.lines if each.topic == CONSUMER_OFFSETS]
-    return list(sentences((each for each in lines if each.partition in wanted), past.instant))
+    return list(lines_in_words((each for each in lines if each.partition in wanted), past.instant))
 
 
 def _write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) -> None:

@@ -16,18 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
-from reports.answers.timeline import event_rows, raw_verdicts, verdict_section
-from reports.answers.verdict_words import in_words, words_of
-from reports.layout.section import raw_section
-from reports.layout.table_section import table_section
-from reports.page.grids import Shown, columns_of, grid_of, name_cell
-from reports.page.html import rendered
+from reports.answers.timeline import event_rows, in_words, raw_verdicts, verdict_section, words_of
+from reports.layout.cells import times
+from reports.layout.section import raw_section, table_section
+from reports.page.forms import rendered
+from reports.page.groups import charts_of
+from reports.page.head_and_foot import copies_of, coverage_of
 from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
-from reports.page.sections.group_stories import charts_of
-from reports.page.sections.head import copies_of, coverage_of
+from reports.page.rows import Shown, columns_of, grid_of, name_cell
 from reports.page.texts import LONGEST_SENTENCE, group_anchor, harmless, moment, name_cut
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
-from reports.printed_times import times
 from reports.quantities import count
 from reports.row_formats import Section
 from schemas.evaluation_rules import timeline_verdicts

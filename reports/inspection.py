@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.columns import cell, columns, paragraph
+from reports.plain_text import cell, columns, paragraph
 from reports.quantities import count, ranges, size_of
 
 if TYPE_CHECKING:

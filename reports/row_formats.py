@@ -1,9 +1,13 @@
-"""Rows of an answer as text, JSON, CSV or Markdown; a million of them takes no Python a cell."""
+"""Rows of an answer, those asked for, as text, JSON, CSV or Markdown.
+
+A million of them takes no Python a cell.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import polars as pl
@@ -12,10 +16,106 @@ import pyarrow.compute as pc
 from polars import selectors as cs
 
 from reports.layout.cells import cells, flat, with_times
-from reports.layout.choice import chosen, left_out, rows_in, without_rows
-from reports.layout.output_format import OutputFormat
-from reports.layout.section import ROWS, LongSection, Section
+from reports.layout.output_format import OutputFormat, UnknownColumnError
+from reports.layout.section import MOST, ROWS, SHOWN, LongSection, Section, problems_of
 from reports.layout.text import MARK, text_of
+
+# Which rows of which tables are shown: `--table`, `--only-problems`, `--sort`, `--top`.
+
+
+def chosen(
+    sections: Sequence[Section | LongSection], wanted: OutputFormat
+) -> list[Section | LongSection]:
+    """Return the tables with the rows that are asked for, those that went wrong first.
+
+    Raises:
+        UnknownColumnError: No table has the column to sort by.
+    """
+    shown = [each for each in sections if wanted.has(each.name)]
+    if wanted.sort is not None and shown:
+        _check_column([without_rows(each) for each in shown], wanted.sort)
+    return [_chosen(each, wanted) for each in shown]
+
+
+def without_rows(section: Section | LongSection) -> Section:
+    """Return a section of which only the columns matter."""
+    return section.without_rows if isinstance(section, LongSection) else section
+
+
+def left_out(
+    before: Sequence[Section | LongSection], after: Sequence[Section | LongSection]
+) -> dict[str, int]:
+    """Return how many rows of which table are not shown, by name."""
+    counts: dict[str, int] = {}
+    for old, new in zip(before, after, strict=True):
+        if gone := rows_in(old) - rows_in(new):
+            counts[old.name] = counts.get(old.name, 0) + gone
+    return counts
+
+
+def rows_in(section: Section | LongSection) -> int:
+    """Return how many rows of a section are shown."""
+    if isinstance(section, LongSection) and section.only_problems:
+        return sum(each.rows.num_rows for each in section.pieces())
+    return section.rows.num_rows
+
+
+def _chosen(section: Section | LongSection, options: OutputFormat) -> Section | LongSection:
+    if isinstance(section, Section):
+        return replace(section, rows=_rows(section, options))
+    if options.sort is None and options.is_for_programs and options.top is None:
+        return replace(section, only_problems=options.only_problems)
+    if options.sort is None and options.is_for_programs and not options.only_problems:
+        return section.make(section.rows.first(options.top or 0))
+    if section.rows.num_rows > MOST and options.sort is None:
+        most = options.top if options.only_problems else options.top or SHOWN
+        worst = replace(section, only_problems=options.only_problems).worst(most)
+        return replace(worst, rows=_rows(worst, options))
+    whole = section.short
+    return replace(whole, rows=_rows(whole, options))
+
+
+def _rows(section: Section, wanted: OutputFormat) -> pa.Table:
+    rows = section.rows
+    problems = problems_of(section)
+    if wanted.only_problems:
+        rows = rows.filter(problems)
+    column = wanted.sort and _column(section, wanted.sort)
+    if wanted.sort and column:
+        rows = rows.take(_order(rows[column], is_turned=wanted.sort.startswith("-")))
+    elif section.problem and not wanted.is_for_programs and not wanted.only_problems:
+        # A filter keeps the order within both halves.
+        rows = pa.concat_tables([rows.filter(problems), rows.filter(pc.invert(problems))])
+    return rows if wanted.top is None else rows.slice(0, wanted.top)
+
+
+def _order(values: pa.ChunkedArray, *, is_turned: bool) -> pa.Array:
+    """Return the order: numbers from the largest, all else from the first; null comes last."""
+    is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    keys = pa.table({"value": values, "place": pa.array(range(len(values)), pa.int64())})
+    order = "descending" if is_number != is_turned else "ascending"
+    # The place keeps equal rows in the order they were in.
+    return pc.sort_indices(keys, [("value", order), ("place", "ascending")])
+
+
+def _check_column(sections: Sequence[Section], name: str) -> None:
+    if any(_column(each, name) for each in sections):
+        return
+    known = dict.fromkeys(column for each in sections for column in each.heads)
+    raise UnknownColumnError(
+        f"--sort: there is no column {name.lstrip('-')!r}; the columns are {', '.join(known)}"
+    )
+
+
+def _column(section: Section, name: str) -> str | None:
+    """Return the column of a name or head, whatever its case and with - for _."""
+    asked = name.removeprefix("-").lower().replace("-", "_")
+    for column in section.names:
+        head = section.heads.get(column, column)
+        if asked in (column.lower(), head.lower().replace("-", "_")):
+            return column
+    return None
+
 
 __all__ = ["Section", "render"]
 SCHEMA_VERSION = 2

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reports.columns import columns
+from reports.plain_text import columns
 from reports.quantities import count, ranges
 from schemas import record_types
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 
@@ -60,45 +59,44 @@ def harmless_verdicts() -> frozenset[str]:
     return frozenset(code for code, each in timeline_verdicts().items() if each.is_harmless)
 
 
-class _Merge(Explained, frozen=True):
-    reset_timeout_ms: int
-    max_poll_interval_ms: int
-    longest_ms: int
-
-
-class _Drain(Explained, frozen=True):
-    clock_difference_ms: int
-
-
-class _Region(Explained, frozen=True):
-    merge: _Merge
-    drain: _Drain
-    findings: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class RegionRules:
-    """From when on something is called wrong in checkpoints of consistent regions.
+class MergeRules(Explained, frozen=True):
+    """How long operators wait for the merged checkpoint.
 
     Attributes:
         reset_timeout_ms: How long a reset of the region may take,
         max_poll_interval_ms: and how long its consumers may be without a poll:
         longest_ms: of both, the half is waited for contributions, and never longer than this.
-        clock_difference_ms: How far clocks of operators and of the coordinator may differ.
-        findings: What each finding means, worst first.
     """
 
     reset_timeout_ms: int
     max_poll_interval_ms: int
     longest_ms: int
-    clock_difference_ms: int
-    findings: Mapping[str, str]
 
     @property
-    def merge_timeout_ms(self) -> int:
+    def timeout_ms(self) -> int:
         """Return how long an operator waits for the merged checkpoint."""
         halves = (self.reset_timeout_ms // 2, self.max_poll_interval_ms // 2)
         return min(*halves, self.longest_ms)
+
+
+class DrainRules(Explained, frozen=True):
+    """How far clocks of operators and of the coordinator may differ, in milliseconds."""
+
+    clock_difference_ms: int
+
+
+class RegionRules(Explained, frozen=True):
+    """From when on something is called wrong in checkpoints of regions (`rules/region.json`).
+
+    Attributes:
+        merge: How long operators wait for the merged checkpoint.
+        drain: How far clocks may differ.
+        findings: What each finding means, worst first.
+    """
+
+    merge: MergeRules
+    drain: DrainRules
+    findings: Mapping[str, str]
 
 
 def region_rules(overrides: GivenThresholds = NONE_GIVEN) -> RegionRules:
@@ -107,14 +105,7 @@ def region_rules(overrides: GivenThresholds = NONE_GIVEN) -> RegionRules:
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    rules = rules_of(_Region, "region", overrides)
-    return RegionRules(
-        reset_timeout_ms=rules.merge.reset_timeout_ms,
-        max_poll_interval_ms=rules.merge.max_poll_interval_ms,
-        longest_ms=rules.merge.longest_ms,
-        clock_difference_ms=rules.drain.clock_difference_ms,
-        findings=rules.findings,
-    )
+    return rules_of(RegionRules, "region", overrides)
 
 
 class CoordinatorFailure(Shape, frozen=True):
@@ -130,54 +121,88 @@ class CoordinatorFailure(Shape, frozen=True):
     leaves: str
 
 
-class _Storm(Explained, frozen=True):
+class Storm(Explained, frozen=True):
+    """What a storm is.
+
+    Attributes:
+        epochs: So many epochs make one,
+        minutes: if they began within so many minutes.
+    """
+
     epochs: int
     minutes: Number
 
 
-class _Minutes(Explained, frozen=True):
+class Minutes(Explained, frozen=True):
+    """So many minutes, and what is said of what takes longer."""
+
     minutes: Number
 
 
-class _Skew(Explained, frozen=True):
+class Skew(Explained, frozen=True):
+    """From when on an internal partition is overloaded.
+
+    Attributes:
+        times: With more groups than so many times the mean,
+        groups_above: and more than so many above it.
+    """
+
     times: Number
     groups_above: int
 
 
-class _Rebalances(Explained, frozen=True):
-    storm: _Storm
-    reconciling: _Minutes
-    idle_owner: _Minutes
-    skew: _Skew
+class RebalanceRules(Explained, frozen=True):
+    """From when on rebalancing is called too much (`rules/rebalances.json`).
+
+    Attributes:
+        storm: What a storm is.
+        reconciling: A member that is behind for longer takes long to reconcile.
+        idle_owner: A static owner without progress for longer is told.
+        skew: From when on an internal partition is overloaded.
+        coordinator_changes: What each word for a change of the coordinator means, and `about`.
+        coordinator_failures: By such a word what it may have been, and `about`.
+        causes: What each cause means, the most telling first, and `about`.
+    """
+
+    storm: Storm
+    reconciling: Minutes
+    idle_owner: Minutes
+    skew: Skew
     coordinator_changes: Mapping[str, str]
     coordinator_failures: Mapping[str, str | CoordinatorFailure]
     causes: Mapping[str, str]
 
 
+def rebalance_rules(overrides: GivenThresholds = NONE_GIVEN) -> RebalanceRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    return rules_of(RebalanceRules, "rebalances", overrides)
+
+
 def rebalance_causes() -> Mapping[str, str]:
     """Return what each cause means, the most telling first."""
-    return words_of(rules_of(_Rebalances, "rebalances").causes)
+    return words_of(rebalance_rules().causes)
 
 
 def coordinator_failures() -> Mapping[str, CoordinatorFailure]:
     """Return by word for a change of the coordinator what it may have been."""
-    failures = rules_of(_Rebalances, "rebalances").coordinator_failures
+    failures = rebalance_rules().coordinator_failures
     return {word: each for word, each in failures.items() if not isinstance(each, str)}
 
 
-@dataclass(frozen=True)
-class BalanceRules:
-    """How the balance of an assignment is judged (`rules/balance.json`).
+class Band(Explained, frozen=True):
+    """How far sizes may be from their mean.
 
     Attributes:
-        threshold: How far sizes may be above their mean, as a factor above 1.
+        threshold: How far they may be above it, as a factor above 1.
         margin: Which part of that distance counts.
-        verdicts: What each verdict means, strongest first.
     """
 
-    threshold: float
-    margin: float
-    verdicts: Mapping[str, str]
+    threshold: Number
+    margin: Number
 
     @property
     def reach(self) -> float:
@@ -185,27 +210,25 @@ class BalanceRules:
         return (self.threshold - 1) * self.margin
 
 
-@dataclass(frozen=True)
-class RebalanceRules:
-    """From when on rebalancing is called too much (`rules/rebalances.json`).
+class BalanceRules(Explained, frozen=True):
+    """How the balance of an assignment is judged (`rules/balance.json`).
 
     Attributes:
-        storm_epochs: So many epochs make a storm,
-        storm_minutes: if they began within so many minutes.
-        reconciling_minutes: A member that is behind for longer takes long to reconcile.
-        idle_owner_minutes: A static owner without progress for longer is told.
-        skew_times: An internal partition with more groups than so many times the mean,
-        skew_groups_above: and more than so many above it, is overloaded.
-        coordinator_changes: What each word for a change of the coordinator means.
+        band: How far sizes may be from their mean.
+        verdicts: What each verdict means, strongest first, and `about`.
     """
 
-    storm_epochs: int
-    storm_minutes: float
-    reconciling_minutes: float
-    idle_owner_minutes: float
-    skew_times: float
-    skew_groups_above: int
-    coordinator_changes: Mapping[str, str]
+    band: Band
+    verdicts: Mapping[str, str]
+
+
+def balance_rules(overrides: GivenThresholds = NONE_GIVEN) -> BalanceRules:
+    """Return the rules as they are shipped, or as a team has them.
+
+    Raises:
+        SchemaError: A threshold that was given is none.
+    """
+    return rules_of(BalanceRules, "balance", overrides)
 
 
 class BurrowRules(Shape, frozen=True, rename="kebab"):
@@ -263,30 +286,21 @@ class TrendRules(Shape, frozen=True):
     about: str = ""
 
 
-@dataclass(frozen=True)
-class LagRules:
+class LagRules(Explained, frozen=True):
     """How lag is judged (`rules/lag.json`).
 
     Attributes:
         burrow: Burrow's rules.
         jump: Which step forward is told.
         trend: Since when, and from how much on, a lag grows or shrinks.
-        stuck_minutes: After so long without progress a partition with lag is stuck.
+        stuck: After so long without progress a partition with lag is stuck.
         verdicts: What each verdict means, worst first.
     """
 
     burrow: BurrowRules
     jump: JumpRules
     trend: TrendRules
-    stuck_minutes: float
-    verdicts: Mapping[str, str]
-
-
-class _Lag(Explained, frozen=True):
-    burrow: BurrowRules
-    jump: JumpRules
-    trend: TrendRules
-    stuck: _Minutes
+    stuck: Minutes
     verdicts: Mapping[str, str]
 
 
@@ -296,43 +310,4 @@ def lag_rules(overrides: GivenThresholds = NONE_GIVEN) -> LagRules:
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    rules = rules_of(_Lag, "lag", overrides)
-    return LagRules(rules.burrow, rules.jump, rules.trend, rules.stuck.minutes, rules.verdicts)
-
-
-class _Band(Explained, frozen=True):
-    threshold: Number
-    margin: Number
-
-
-class _Balance(Explained, frozen=True):
-    band: _Band
-    verdicts: Mapping[str, str]
-
-
-def balance_rules(overrides: GivenThresholds = NONE_GIVEN) -> BalanceRules:
-    """Return the rules as they are shipped, or as a team has them.
-
-    Raises:
-        SchemaError: A threshold that was given is none.
-    """
-    rules = rules_of(_Balance, "balance", overrides)
-    return BalanceRules(rules.band.threshold, rules.band.margin, words_of(rules.verdicts))
-
-
-def rebalance_rules(overrides: GivenThresholds = NONE_GIVEN) -> RebalanceRules:
-    """Return the rules as they are shipped, or as a team has them.
-
-    Raises:
-        SchemaError: A threshold that was given is none.
-    """
-    rules = rules_of(_Rebalances, "rebalances", overrides)
-    return RebalanceRules(
-        storm_epochs=rules.storm.epochs,
-        storm_minutes=rules.storm.minutes,
-        reconciling_minutes=rules.reconciling.minutes,
-        idle_owner_minutes=rules.idle_owner.minutes,
-        skew_times=rules.skew.times,
-        skew_groups_above=rules.skew.groups_above,
-        coordinator_changes=words_of(rules.coordinator_changes),
-    )
+    return rules_of(LagRules, "lag", overrides)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from msgspec import field
@@ -33,67 +32,68 @@ class Bounds(Shape, frozen=True):
         )
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A limit of share groups.
+class BoundsSince(Bounds, frozen=True):
+    """What releases have of a setting, from one on.
 
     Attributes:
-        name: The setting of brokers.
-        about: What it limits.
-        seen: What records show of it: delivery_count, window_offsets, members, groups or
-            state_partitions; None where they show nothing.
-        may_be_passed: More than that is no fault.
-        of_group: What it is called for a single group; None where groups have none of their own.
-        of_group_since: The first release in which they do.
-        between: The settings that hold the least and the most of it; None where none do.
-        kip_name: What KIP-932 calls it; None where the text does not have it.
-        kip: What the text gives it.
-        releases: What releases give it, by the first of them.
-        until: The first release that no longer has it; None where the last one has.
+        since: The first of them.
+    """
+
+    since: str = field(name="from")
+
+
+class BoundsOfKip(Bounds, frozen=True):
+    """What the text of KIP-932 has of a setting.
+
+    Attributes:
+        name: What it calls the setting.
     """
 
     name: str
-    about: str
-    seen: str | None
-    may_be_passed: bool
-    of_group: str | None
-    of_group_since: str | None
-    between: tuple[str, str] | None
-    kip_name: str | None
-    kip: Bounds | None
-    releases: Mapping[str, Bounds]
-    until: str | None
+
+
+class SettingOfGroup(Shape, frozen=True):
+    """What a setting is called for a single group.
+
+    Attributes:
+        name: Its name there.
+        since: The first release in which groups have it.
+    """
+
+    name: str
+    since: str = field(name="from")
+
+
+class Limit(Explained, frozen=True):
+    """A limit of share groups.
+
+    Attributes:
+        about: What it limits.
+        releases: What releases give it, the first of them first.
+        evidence: What records show of it: delivery_count, window_offsets, members, groups or
+            state_partitions; None where they show nothing.
+        may_be_passed: More than that is no fault.
+        of_group: What it is called for a single group; None where groups have none of their own.
+        between: The settings that hold the least and the most of it; None where none do.
+        kip: What the text gives it; None where the text does not have it.
+        until: The first release that no longer has it; None where the last one has.
+    """
+
+    releases: tuple[BoundsSince, ...]
+    evidence: str | None = field(name="seen", default=None)
+    may_be_passed: bool = False
+    of_group: SettingOfGroup | None = None
+    between: tuple[str, str] | None = None
+    kip: BoundsOfKip | None = None
+    until: str | None = None
 
     def in_release(self, release: str) -> Bounds | None:
         """Return what a release gives it; None where the release does not have it."""
         asked = release_key(release)
         if self.until is not None and asked >= release_key(self.until):
             return None
-        known = [said for since, said in self.releases.items() if release_key(since) <= asked]
+        known = [each for each in self.releases if release_key(each.since) <= asked]
         return known[-1] if known else None
-
-
-class _BoundsSince(Bounds, frozen=True):
-    since: str = field(name="from")
-
-
-class _BoundsOfKip(Bounds, frozen=True):
-    name: str
-
-
-class _SettingOfGroup(Shape, frozen=True):
-    name: str
-    since: str = field(name="from")
-
-
-class _Limit(Explained, frozen=True):
-    releases: tuple[_BoundsSince, ...]
-    evidence: str | None = field(name="seen", default=None)
-    may_be_passed: bool = False
-    of_group: _SettingOfGroup | None = None
-    between: tuple[str, str] | None = None
-    kip: _BoundsOfKip | None = None
-    until: str | None = None
 
 
 class _GroupType(Explained, frozen=True):
@@ -103,14 +103,13 @@ class _GroupType(Explained, frozen=True):
 
 class _Limits(Explained, frozen=True):
     verdicts: Mapping[str, str]
-    limits: Mapping[str, _Limit]
+    limits: Mapping[str, Limit]
     group_type: _GroupType
 
 
-@cache
 def share_limits() -> Mapping[str, Limit]:
-    """Return every limit by its name."""
-    return {name: _limit(name, each) for name, each in _limits().limits.items()}
+    """Return every limit by its name, the setting of brokers."""
+    return _limits().limits
 
 
 def limit_verdicts() -> Mapping[str, str]:
@@ -124,55 +123,21 @@ def group_type_setting() -> tuple[str, Sequence[str]]:
     return setting.name, setting.types
 
 
-def _limit(name: str, limit: _Limit) -> Limit:
-    own, kip = limit.of_group, limit.kip
-    return Limit(
-        name=name,
-        about=limit.about,
-        seen=limit.evidence,
-        may_be_passed=limit.may_be_passed,
-        of_group=None if own is None else own.name,
-        of_group_since=None if own is None else own.since,
-        between=limit.between,
-        kip_name=None if kip is None else kip.name,
-        kip=None if kip is None else _bounds(kip),
-        releases={each.since: _bounds(each) for each in limit.releases},
-        until=limit.until,
-    )
-
-
-def _bounds(of: Bounds) -> Bounds:
-    return Bounds(of.default, of.least, of.most)
-
-
 @cache
 def _limits() -> _Limits:
     return load(_Limits, "rules/share_limits.json")
 
 
-@dataclass(frozen=True)
-class ShareRules:
-    """From when on something is called wrong.
+class Minutes(Explained, frozen=True):
+    """So many minutes, and what is said of what takes longer."""
 
-    Attributes:
-        stalled_minutes: A start offset that stands for longer is stalled.
-        initializing_minutes: State that is about to be created for longer is stuck.
-        deleting_minutes: The same of state that is about to be deleted.
-        steps_slack_seconds: Steps of different brokers count as in order up to so far apart.
-        statuses: What each status means, worst first.
-        faults: What each fault means.
-        step_verdicts: What each verdict on steps means, worst first.
-        transitions: By delivery state those that may follow it.
-    """
+    minutes: Number
 
-    stalled_minutes: float
-    initializing_minutes: float
-    deleting_minutes: float
-    steps_slack_seconds: float
-    statuses: Mapping[str, str]
-    faults: Mapping[str, str]
-    step_verdicts: Mapping[str, str]
-    transitions: Mapping[str, Sequence[str]]
+
+class StepsSlack(Explained, frozen=True):
+    """Up to how many seconds apart steps of different brokers count as in order."""
+
+    slack_seconds: Number
 
 
 class _Default(Shape, frozen=True):
@@ -185,31 +150,43 @@ class _Setting(Explained, frozen=True):
     defaults: tuple[_Default, ...]
 
 
-class _Minutes(Explained, frozen=True):
-    minutes: Number
-
-
-class _Steps(Explained, frozen=True):
-    slack_seconds: Number
-
-
 class _PlainSetting(Explained, frozen=True):
     of_group: str
     default: str
 
 
-class _Share(Explained, frozen=True):
+class ShareRules(Explained, frozen=True):
+    """From when on something is called wrong (`rules/share.json`).
+
+    Attributes:
+        settings: Settings of brokers that groups may have, too: their names and defaults.
+        isolation: The isolation level of groups that have none of their own.
+        offset_reset: Where share partitions begin of groups that say nothing of their own.
+        stalled: A start offset that stands for longer is stalled.
+        initializing: State that is about to be created for longer is stuck.
+        deleting: The same of state that is about to be deleted.
+        steps: Steps of different brokers count as in order up to so far apart.
+        step_verdicts: What each verdict on steps means, worst first.
+        transitions: By delivery state those that may follow it, and `about`.
+        faults: What each fault means.
+        statuses: What each status means, worst first.
+    """
+
     settings: Mapping[str, str | _Setting]
     isolation: _PlainSetting
     offset_reset: _PlainSetting
-    stalled: _Minutes
-    initializing: _Minutes
-    deleting: _Minutes
-    steps: _Steps
+    stalled: Minutes
+    initializing: Minutes
+    deleting: Minutes
+    steps: StepsSlack
     step_verdicts: Mapping[str, str]
     transitions: Mapping[str, str | Sequence[str]]
     faults: Mapping[str, str]
     statuses: Mapping[str, str]
+
+    def followers(self) -> Mapping[str, Sequence[str]]:
+        """Return by delivery state those that may follow it."""
+        return words_of(self.transitions)
 
 
 def share_rules(overrides: GivenThresholds = NONE_GIVEN) -> ShareRules:
@@ -218,17 +195,7 @@ def share_rules(overrides: GivenThresholds = NONE_GIVEN) -> ShareRules:
     Raises:
         SchemaError: A threshold that was given is none.
     """
-    rules = rules_of(_Share, "share", overrides)
-    return ShareRules(
-        stalled_minutes=rules.stalled.minutes,
-        initializing_minutes=rules.initializing.minutes,
-        deleting_minutes=rules.deleting.minutes,
-        steps_slack_seconds=rules.steps.slack_seconds,
-        statuses=rules.statuses,
-        faults=rules.faults,
-        step_verdicts=rules.step_verdicts,
-        transitions=words_of(rules.transitions),
-    )
+    return rules_of(ShareRules, "share", overrides)
 
 
 def default_share_setting(name: str, release: str) -> int:
@@ -254,8 +221,8 @@ def default_offset_reset() -> str:
 
 
 @cache
-def _shipped() -> _Share:
-    return rules_of(_Share, "share")
+def _shipped() -> ShareRules:
+    return share_rules()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The page of an audited workspace: made of its tables, which Arrow reads, and kept beside them."""
+"""The page of an audited workspace, in each form: made of its tables, and kept beside them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from analytics.errors import CannotTellError, WorkspaceError
+from analytics.errors import CannotTellError, OutputRefusedError, WorkspaceError
 from analytics.questions.table_orders import order_of
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import SUMMARY, Workspace
+from analytics.workspace import PAGE, SUMMARY, Workspace
+from jobs.workspaces.written_text import write_text
 from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
+from reports.page.forms import html_of, json_of, markdown_of, text_of
+from reports.page.groups import worst_groups
 from reports.page.model import Page
-from reports.page.sections.groups import worst_groups
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 
 if TYPE_CHECKING:
+    from jobs.cli.console import Console
     from reports.page.workspace_tables import Condition
 
 _NEEDED: Final = ("findings", "audited_groups", "applied_rules")
@@ -135,3 +138,28 @@ def _not_audited(location: str) -> CannotTellError:
         f"{location} was not audited to the end: "
         f"run groupscope audit {location} --out {location} first"
     )
+
+
+# What `report` does: the page of an audited workspace in one of its forms.
+
+FORMS: Final = {"html": html_of, "text": text_of, "markdown": markdown_of, "json": json_of}
+
+
+def report_of(console: Console, workspace: str, output: str | None, output_format: str) -> str:
+    """Return what goes to stdout; a file is written where one is asked for.
+
+    Raises:
+        GroupscopeError: The workspace was not audited, or the file cannot be written.
+    """
+    page = page_of_audit(workspace)
+    text = FORMS[output_format](page)
+    if output_format == "html" and output is None:
+        output = str(Path(workspace) / PAGE)
+    if output is None:
+        return text
+    try:
+        path = write_text(Path(output), text)
+    except OSError as error:
+        raise OutputRefusedError(f"{output} cannot be written: {error.strerror}") from error
+    console.detail(f"report: {path}")
+    return str(path)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import CannotTellError
@@ -41,7 +43,6 @@ from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
-from jobs.audit.hook import run_hook
 from jobs.audit.page import audit_summary, page_of_workspace
 from jobs.cli.console import HeldConsole, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
@@ -50,10 +51,16 @@ from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_pieces, write_text
-from reports.audit.findings import AuditFindings, answer_of, summary_of
-from reports.audit.json_lines import json_lines
-from reports.audit.metrics import MEASURED, Audited, metrics_of
-from reports.page.html import html_of
+from reports.findings import (
+    MEASURED,
+    Audited,
+    AuditFindings,
+    answer_of,
+    json_lines,
+    metrics_of,
+    summary_of,
+)
+from reports.page.forms import html_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +70,43 @@ if TYPE_CHECKING:
     from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
+
+# `--on-findings COMMAND`: a command of the team's own that is told what an audit found.
+
+_SECONDS: Final = 300
+_MOST_CHARACTERS: Final = 2000
+
+
+def run_hook(console: Console, command: str, summary: Path) -> None:
+    """Run a command with `summary.json` on its standard input, and its path as last argument.
+
+    What it prints goes to stderr. That it fails, or takes longer than five minutes, is said, and
+    changes nothing of the audit.
+
+    Args:
+        console: Where it is said.
+        command: As a shell would split it; no shell runs.
+        summary: The file.
+    """
+    try:
+        words = shlex.split(command)
+        with summary.open("rb") as file:
+            ran = subprocess.run(  # noqa: S603 - the team's own command
+                [*words, str(summary)],
+                stdin=file,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        console.error(f"--on-findings {command}: {error}")
+        return
+    for printed in (ran.stdout, ran.stderr):
+        if text := printed.decode("utf-8", "replace").strip():
+            console.say(text[:_MOST_CHARACTERS])
+    if ran.returncode != 0:
+        console.error(f"--on-findings {command}: ended with {ran.returncode}")
+
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from reports.columns import printable
+from reports.plain_text import printable
 
 
 @dataclass

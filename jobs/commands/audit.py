@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.asking import asking_options
-from jobs.cli.options.ending import fail_on_option
-from jobs.cli.options.retention_minutes import retention_minutes_option
-from jobs.cli.options.rows import table_option
+from jobs.cli.options.answer import fail_on_option, table_option
+from jobs.cli.options.asking import asking_options, retention_minutes_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
 
 EPILOG = """
@@ -24,7 +22,7 @@ Examples:
 
 def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value and not ctx.resilient_parsing:
-        from reports.audit.starting_config import starting_config  # noqa: PLC0415
+        from reports.starting_config import starting_config  # noqa: PLC0415
         from schemas.finding_rules import finding_rules  # noqa: PLC0415
         from schemas.thresholds import QUESTIONS, thresholds  # noqa: PLC0415
 

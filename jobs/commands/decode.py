@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.ending import max_undecoded_option
+from jobs.cli.options.answer import max_undecoded_option
 from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
@@ -16,8 +16,8 @@ from jobs.cli.options.shared import (
     selection_options,
     spark_options,
     summary_format_option,
+    workspace_folder,
 )
-from jobs.workspaces.temporary_workspace import workspace_folder
 
 EPILOG = """
 \b

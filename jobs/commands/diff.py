@@ -9,9 +9,7 @@ import click
 from analytics.replay.dump.written_instants import END, BeforeEnd
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
-from jobs.cli.options.assumptions import assume_option
-from jobs.cli.options.instant import Instant, asked_instant
-from jobs.cli.options.rows import rows_options, table_option
+from jobs.cli.options.answer import rows_options, table_option
 from jobs.cli.options.shared import (
     group_options,
     in_order,
@@ -19,8 +17,8 @@ from jobs.cli.options.shared import (
     output_options,
     spark_options,
 )
-from jobs.cli.settings_files import settings_options
-from jobs.cli.topic_ids import topic_ids_option
+from jobs.cli.options.state import Instant, asked_instant, assume_option
+from jobs.cli.settings_files import settings_options, topic_ids_option
 
 if TYPE_CHECKING:
     from analytics.questions.answer import Answer

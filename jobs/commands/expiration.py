@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.asking import asking_options
-from jobs.cli.options.ending import NEVER, fail_on_option
-from jobs.cli.options.retention_minutes import retention_minutes_option
-from jobs.cli.options.rows import table_option
+from jobs.cli.options.answer import NEVER, fail_on_option, table_option
+from jobs.cli.options.asking import asking_options, retention_minutes_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 from schemas.expiration_rules import expiration_eras
 

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console, print_text
+from jobs.cli.options.answer import table_option
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.instant import Instant
-from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
+from jobs.cli.options.state import Instant
 
 EPILOG = """
 \b

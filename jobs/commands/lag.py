@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.options.answer import Needed, fail_on_option, table_option
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.ending import fail_on_option
-from jobs.cli.options.rows import Needed, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def lag(  # noqa: PLR0913 - one parameter an option
     from analytics.questions.lag.question import GROUP, LAG, LagSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_against  # noqa: PLC0415
-    from jobs.workspaces.earlier_state import earlier_state  # noqa: PLC0415
+    from jobs.workspaces.compared_states import earlier_state  # noqa: PLC0415
     from reports.answers.lag import lag_text  # noqa: PLC0415
 
     def show(

@@ -45,7 +45,7 @@ def list_(
     # Arrow is heavy: --help answers without it.
     from analytics.questions.list.question import LIST, ListSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
-    from reports.describe.listed import list_text  # noqa: PLC0415
+    from reports.describe.answer import list_text  # noqa: PLC0415
 
     names = ["group_id", *["type"] * with_type, *["state"] * with_state]
     if not (with_state or with_type):

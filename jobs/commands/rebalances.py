@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
+from jobs.cli.options.answer import fail_on_option, table_option
 from jobs.cli.options.asking import asking_options
-from jobs.cli.options.ending import fail_on_option
-from jobs.cli.options.instant import Instant
-from jobs.cli.options.rows import table_option
 from jobs.cli.options.shared import inputs_argument, out_option
+from jobs.cli.options.state import Instant
 from schemas.evaluation_rules import rebalance_rules
 
 if TYPE_CHECKING:
@@ -47,13 +46,13 @@ Examples:
     "--storm-epochs",
     type=click.IntRange(min=2),
     help="So many epochs within --storm-minutes are a storm.  "
-    f"[default: {rebalance_rules().storm_epochs}]",
+    f"[default: {rebalance_rules().storm.epochs}]",
 )
 @click.option(
     "--storm-minutes",
     type=click.FloatRange(min=0, min_open=True),
     help="The minutes within which --storm-epochs are a storm.  "
-    f"[default: {rebalance_rules().storm_minutes:g}]",
+    f"[default: {rebalance_rules().storm.minutes:g}]",
 )
 @fail_on_option()
 @table_option("epochs", beside=("storms", "churn", "standing", "causes"))

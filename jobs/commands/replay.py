@@ -8,9 +8,7 @@ import click
 
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.assumptions import assume_option, dialect_option, refuse_other_options
-from jobs.cli.options.ending import max_undecoded_option
-from jobs.cli.options.instant import instant_options
+from jobs.cli.options.answer import max_undecoded_option
 from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
@@ -19,10 +17,15 @@ from jobs.cli.options.shared import (
     selection_options,
     spark_options,
     summary_format_option,
+    workspace_folder,
 )
-from jobs.cli.settings_files import settings_options
-from jobs.cli.topic_ids import topic_ids_option
-from jobs.workspaces.temporary_workspace import workspace_folder
+from jobs.cli.options.state import (
+    assume_option,
+    dialect_option,
+    instant_options,
+    refuse_other_options,
+)
+from jobs.cli.settings_files import settings_options, topic_ids_option
 
 EPILOG = """
 \b
@@ -68,7 +71,7 @@ def replay(
     from analytics.tables.decoded_records import decoded_workspace  # noqa: PLC0415
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
-    from jobs.cli.options.ending import is_exceeded  # noqa: PLC0415
+    from jobs.cli.options.answer import is_exceeded  # noqa: PLC0415
     from jobs.workspaces.replayed import Replayed  # noqa: PLC0415
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
     from reports.run_summary import replay_summary  # noqa: PLC0415

@@ -43,7 +43,7 @@ def report(console: Console, /, workspace: str, output: str | None, output_forma
     read it.
     """
     # Arrow is heavy: --help answers without it.
-    from jobs.audit.report import report_of  # noqa: PLC0415
+    from jobs.audit.page import report_of  # noqa: PLC0415
 
     answer = report_of(console, workspace, output, output_format)
     if answer:

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.assumptions import assume_option
-from jobs.cli.options.ending import fail_on_option, max_undecoded_option
-from jobs.cli.options.instant import instant_options
-from jobs.cli.options.rows import Needed, rows_options, table_option
+from jobs.cli.options.answer import (
+    Needed,
+    fail_on_option,
+    max_undecoded_option,
+    rows_options,
+    table_option,
+)
 from jobs.cli.options.shared import (
     in_order,
     input_options,
@@ -24,6 +27,7 @@ from jobs.cli.options.shared import (
     output_options,
     spark_options,
 )
+from jobs.cli.options.state import assume_option, instant_options
 from jobs.cli.settings_files import settings_options
 
 if TYPE_CHECKING:

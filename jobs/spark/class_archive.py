@@ -16,8 +16,7 @@ from typing import Any
 
 from analytics.errors import EnvironmentUnfitError
 from jobs.cli.console import Console
-from jobs.spark.jvm import jvm_options
-from jobs.spark.session import CLASS_ARCHIVE
+from jobs.spark.session import CLASS_ARCHIVE, jvm_options
 from jobs.workspaces.decoding import decode_into
 
 _PATIENCE = 300  # seconds for the JVM to write it

@@ -1,10 +1,13 @@
-"""What `decode` does: plan, decode on Spark, account for everything, publish."""
+"""What `decode` does where it is not done yet: plan, decode on Spark, account for all, publish."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
+
+from pyarrow import fs
 
 from analytics.decode.losses.elections import known_leaders
 from analytics.decode.run.decoding import decode_dump
@@ -15,15 +18,17 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
+from analytics.dump.files.storage import join, storage_of
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import InputNotRecognizedError, WorkspaceError
 from analytics.gaps.internal_topics import is_unread
-from analytics.workspace import Workspace
+from analytics.tables.decoded_records import has_records
+from analytics.version import VERSION
+from analytics.workspace import LISTING, MANIFEST, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.ending import is_exceeded
+from jobs.cli.options.answer import is_exceeded
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
-from jobs.workspaces.kept_workspace import input_listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +37,86 @@ if TYPE_CHECKING:
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
     from jobs.cli.console import Console
-    from jobs.cli.options.ending import Limit
+    from jobs.cli.options.answer import Limit
+
+# A workspace given as `--out` that already holds what INPUTs would be decoded to.
+
+_BELOW_LOG_START = "keep_below_log_start"
+
+
+def input_listing(inputs: Inputs) -> str | None:
+    """Return a digest that differs as soon as a file below INPUTs is new, gone or changed.
+
+    Returns:
+        None where a file system does not tell when files changed.
+    """
+    digest = sha256()
+    rows = (file for each in inputs.raw_rows for file in each.files)
+    for path in (*(disk.path for disk in inputs.disks), *rows):
+        for name, size, modified in _files(path):
+            if not modified:
+                return None
+            digest.update(f"{name}\0{size}\0{modified}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def kept_workspace(out: str, inputs: Inputs, options: Mapping[str, Any]) -> Workspace | None:
+    """Return the workspace `out` where INPUTs were decoded into it and are what they were.
+
+    Args:
+        out: As given; it may be no workspace at all.
+        inputs: What INPUTs are.
+        options: Of decoding, with `keep_below_log_start`.
+    """
+    space = Workspace(out)
+    if space.filesystem.get_file_info(space.path(MANIFEST)).type is not fs.FileType.File:
+        return None
+    try:
+        manifest = space.manifest()
+    except WorkspaceError:
+        # Damaged, or of another release: it is made again.
+        return None
+    is_same = (
+        manifest.get("groupscope_version") == VERSION
+        and manifest.get("created_from") == list(inputs.arguments)
+        and _are_options_of(manifest.get("options", {}), options)
+        and manifest.get(LISTING) is not None
+        and manifest[LISTING] == input_listing(inputs)
+        and has_records(space)
+    )
+    return space if is_same else None
+
+
+def _are_options_of(decoded: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    """Return whether decoding anew would leave out nothing else, and no more."""
+    # Records below the log start that nobody needs do no harm.
+    if options.get(_BELOW_LOG_START) and not decoded.get(_BELOW_LOG_START):
+        return False
+    return all(
+        _plain(value) == _plain(options.get(name))
+        for name, value in decoded.items()
+        if name != _BELOW_LOG_START
+    )
+
+
+def _plain(value: object) -> object:
+    """Return an option's value so that those that mean the same are equal."""
+    if isinstance(value, list | tuple):
+        return sorted(map(str, value)) or None
+    return value or None
+
+
+def _files(path: str) -> Iterable[tuple[str, int, int]]:
+    storage = storage_of(path)
+    entry = storage.entry(path)
+    if entry is None or not entry.is_folder:
+        yield path, entry.size if entry else 0, entry.modified if entry else 0
+        return
+    for each in sorted(storage.list(path), key=lambda each: each.name):
+        if each.is_folder:
+            yield from _files(join(path, each.name))
+        else:
+            yield join(path, each.name), each.size, each.modified
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.spark.progress import progress
-from reports.answers.share_dialects import MAIN, TABLES, dialect_notes, dialect_sections
-from reports.layout.sentences import nothing
+from reports.answers.share import MAIN, TABLES, dialect_notes, dialect_sections
+from reports.plain_text import nothing
 from reports.row_formats import Text, render, rendered
 from schemas import table
 from schemas.catalog import CHECKPOINT_DELTA, KIP_932_TEXT

@@ -40,16 +40,14 @@ from analytics.tables.decoded_records import decoded_workspace, refuse_without_r
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options import assumptions
-from jobs.cli.options.ending import NEVER, Limit, is_exceeded
-from jobs.cli.settings_files import read_settings
-from jobs.cli.topic_ids import read_topic_ids
+from jobs.cli.options.answer import NEVER, Limit, is_exceeded
+from jobs.cli.options.shared import workspace_folder
+from jobs.cli.options.state import assumptions_in_words
+from jobs.cli.settings_files import read_settings, read_topic_ids
 from jobs.spark.java import java_problem
 from jobs.spark.session import is_local, one_session, spark_session
-from jobs.workspaces.followed_lines import sentences
-from jobs.workspaces.kept_workspace import kept_workspace
-from jobs.workspaces.keys_elsewhere import sentences_of_homes
-from jobs.workspaces.temporary_workspace import workspace_folder
+from jobs.workspaces.decoding import kept_workspace
+from jobs.workspaces.replaying import lines_in_words, sentences_of_homes
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -254,8 +252,8 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         for each in sentences_of_homes(homes_in(manifest)):
             console.warn(each)
         for each in (
-            *sentences(result.lines, result.instant),
-            *assumptions.sentences(assumed_in(manifest)),
+            *lines_in_words(result.lines, result.instant),
+            *assumptions_in_words(assumed_in(manifest)),
         ):
             console.say(each)
         asked_now = _with_doubts(_with_end(result, console), needs, console)

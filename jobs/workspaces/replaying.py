@@ -1,10 +1,11 @@
-"""What `replay` does: decode where that is not done, replay, publish the tables."""
+"""What `replay` does, and says of it: decode where that is not done, replay, publish the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
 from analytics.decode.run.workload import is_small_workspace
 from analytics.dump.files.inputs import recognize
@@ -24,6 +25,8 @@ from analytics.replay.dump.followed_lines import followed_lines, of_history, rea
 from analytics.replay.dump.times import remarks, resolved
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from analytics.replay.log.instants import AsOf
+from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine
+from analytics.replay.log.topic_homes import NOT_SEEN, TopicHomes
 from analytics.tables.decoded_records import (
     DECODED_IN,
     absolute,
@@ -33,12 +36,11 @@ from analytics.tables.decoded_records import (
 )
 from analytics.workspace import EVALUATIONS, FOLDERS, HISTORY, STATE, Workspace
 from jobs.cli.exit_codes import DONE
-from jobs.cli.options import assumptions
-from jobs.cli.settings_files import read_settings
-from jobs.cli.topic_ids import read_topic_ids
+from jobs.cli.options.state import assumptions_in_words
+from jobs.cli.settings_files import read_settings, read_topic_ids
 from jobs.spark.session import one_session, spark_session
-from jobs.workspaces.followed_lines import sentences
-from jobs.workspaces.keys_elsewhere import sentences_of_homes
+from reports.quantities import count, ranges
+from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,93 @@ if TYPE_CHECKING:
     from analytics.workspace import Part, Staging
     from jobs.cli.console import Console
     from jobs.workspaces.decoding import DecodeResult
+
+# What has to be said of groups and share partitions that lie where no client looks for them.
+
+_GROUP: Final = ("group", "groups")
+_SHARE_PARTITION: Final = ("share partition", "share partitions")
+
+
+def sentences_of_homes(homes: Mapping[str, TopicHomes]) -> Iterator[str]:
+    """Say of topics what lies elsewhere, and since when, or that it cannot be told.
+
+    Args:
+        homes: By internal topic.
+    """
+    for topic, each in homes.items():
+        what = _SHARE_PARTITION if topic == SHARE_GROUP_STATE else _GROUP
+        if each.disputed:
+            yield (
+                f"cannot tell where clients look for {count(len(each.disputed), *what)}: no number "
+                f"of partitions of {topic} explains where all keys lie; the records of one "
+                f"partition are shown for each"
+            )
+        if each.perhaps is not None:
+            yield (
+                f"cannot tell whether brokers went by {each.partitions} or {each.perhaps} "
+                f"partitions of {topic} then: of what lies elsewhere by the other number nothing "
+                f"is certain"
+            )
+        elif each.misplaced and not each.disputed:
+            yield _elsewhere(topic, each, what)
+
+
+def _elsewhere(topic: str, homes: TopicHomes, what: tuple[str, str]) -> str:
+    keys = sum(homes.misplaced.values())
+    places = f"{topic} {ranges(homes.misplaced)}"
+    since = ""
+    if homes.before and homes.since is not None and homes.since != NOT_SEEN:
+        since = f" since {iso_time(homes.since)}, when {homes.partitions} partitions began to count"
+    only = ""
+    if homes.unreachable:
+        only = f"; {count(homes.unreachable, *what)} of them in no other partition"
+    return (
+        f"records of {count(keys, *what)} in {places} lie where no client is sent"
+        f"{since}{only}: they are left out, and timeline tells what was lost"
+    )
+
+
+# Which lines of diverged partitions an answer follows, and how it says so.
+
+
+def lines_in_words(lines: Iterable[FollowedLine], instant: str) -> Iterator[str]:
+    """Say which lines are followed, why, and how to ask the other.
+
+    Args:
+        lines: What is followed.
+        instant: In words.
+    """
+    alike = sorted(lines, key=_alike)
+    for (state, copy, survivor), group in groupby(alike, key=_alike):
+        held = list(group)
+        places = _places(held)
+        ended = min((each.elected_at for each in held if each.elected_at is not None), default=None)
+        other = f"to ask the line that survived: the dump with --prefer-copy {survivor}"
+        until = f"until the election at {iso_time(ended)}" if ended is not None else ""
+        if state == CANNOT_TELL:
+            yield (
+                f"cannot tell which line of {places} was in force at {instant}: {copy}'s is "
+                f"followed; {other}"
+            )
+        elif state == NOBODY_LED:
+            yield (
+                f"{places}: nobody led at {instant}{until and f', {until}'}; the line of {copy}, "
+                f"which led last, is followed; {other}"
+            )
+        else:
+            yield f"{places}: the line of {copy}, which led {until}, is followed; {other}"
+
+
+def _alike(line: FollowedLine) -> tuple[str, str, str]:
+    return line.at_that_time, line.copy, line.surviving_copy
+
+
+def _places(lines: Iterable[FollowedLine]) -> str:
+    topics = groupby(sorted(lines, key=lambda each: each.topic), key=lambda each: each.topic)
+    return " and ".join(
+        f"{topic} {ranges(each.partition for each in group)}" for topic, group in topics
+    )
+
 
 _OF_NAMES = ("groups", "exclude_groups", "data_topics")
 _FILTERS = (*_OF_NAMES, "topics", "partitions")
@@ -121,9 +210,9 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
     )
     manifest = with_archived_losses(manifest, is_whole=COMPLETE_ARCHIVE in wanted.assumed)
     wanted = wanted.with_homes(source, manifest)
-    for each in assumptions.sentences(wanted.assumed):
+    for each in assumptions_in_words(wanted.assumed):
         console.say(each)
-    for each in sentences(wanted.lines, "" if time_ms is None else iso_time(moment(time_ms))):
+    for each in lines_in_words(wanted.lines, "" if time_ms is None else iso_time(moment(time_ms))):
         console.say(each)
     for each in sentences_of_homes(wanted.homes):
         console.warn(each)

@@ -14,14 +14,16 @@ from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     LongSection,
     Rows,
+    as_main,
     is_summed_up,
     of_groups,
     raw_section,
     summed_up,
+    table_section,
+    without,
     worst_of_all,
 )
-from reports.layout.sentences import nothing
-from reports.layout.table_section import as_main, table_section, without
+from reports.plain_text import nothing
 from reports.row_formats import Section, Text, render, rendered
 
 _SCORE: Final = (

@@ -11,9 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.section import LongSection, Rows
-from reports.layout.table_section import as_main, table_section, without
-from reports.printed_times import times
+from reports.layout.cells import times
+from reports.layout.section import LongSection, Rows, as_main, table_section, without
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
 from schemas.evaluation_rules import diff_causes

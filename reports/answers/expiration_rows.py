@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from reports.durations import durations
-from reports.layout.table_section import as_main, heads_of, table_section, without
+from reports.layout.cells import durations
+from reports.layout.section import as_main, heads_of, table_section, without
 from reports.row_formats import Section
 from schemas.expiration_rules import OFFSET_STATUSES, tools_by_pattern
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import MARKS, LongSection, Rows, words_in
-from reports.layout.sentences import nothing
-from reports.layout.table_section import as_main, table_section
+from reports.layout.section import MARKS, LongSection, Rows, as_main, table_section, words_in
+from reports.plain_text import nothing
 from reports.row_formats import Section, Text, render, rendered
 
 _SOUND: Final = ("caught_up", "moving", "behind", "idle", "stale")

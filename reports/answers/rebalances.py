@@ -16,14 +16,16 @@ from reports.layout.section import (
     LongSection,
     Rows,
     Section,
+    as_main,
+    heads_of,
     of_groups,
     raw_section,
     summed_up,
+    table_section,
     words_in,
     worst_rows,
 )
-from reports.layout.sentences import nothing
-from reports.layout.table_section import as_main, heads_of, table_section
+from reports.plain_text import nothing
 from reports.row_formats import Text, render, rendered
 from schemas.shown import MAIN
 

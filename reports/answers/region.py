@@ -8,9 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.section import raw_section
-from reports.layout.sentences import paragraphs
-from reports.layout.table_section import as_main, table_section, unmarked
+from reports.layout.section import as_main, raw_section, table_section, unmarked
+from reports.plain_text import paragraphs
 from reports.row_formats import Section, Text, render, rendered
 
 _LAST = ("cannot_tell", "findings")

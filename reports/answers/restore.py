@@ -19,9 +19,9 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.columns import printable
 from reports.layout.output_format import OutputFormat
-from reports.layout.table_section import as_main, table_section
+from reports.layout.section import as_main, table_section
+from reports.plain_text import printable
 from reports.quantities import count
 from reports.row_formats import Text, inert, render, rendered
 

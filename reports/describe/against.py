@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from reports.describe.answer import rows_of
 from reports.describe.columns import CONSUMER, HEADS, KEYS, OFFSETS, SHARE, STREAMS, View
+from reports.describe.groups import read_partitions
 from reports.describe.saved_output import SavedOutput
 from reports.describe.source import Source, only_groups
-from reports.describe.streams_groups import read_partitions
 from reports.row_formats import Section, Text, render, rendered
 from schemas.releases import release_key
 

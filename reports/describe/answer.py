@@ -1,4 +1,4 @@
-"""The answer of `describe`: rows under the heads of Kafka's tools, one section a tool and view."""
+"""The answers of `describe` and `list`: rows under the heads of Kafka's tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.describe import consumer_groups, share_groups, streams_groups
 from reports.describe.columns import (
     CONSUMER,
     FAMILIES,
@@ -22,10 +21,78 @@ from reports.describe.columns import (
     columns_of,
     contract_name,
 )
-from reports.describe.source import Source
-from reports.describe.state_rows import state_rows
+from reports.describe.groups import (
+    group_rows,
+    member_rows,
+    offset_rows,
+    share_member_rows,
+    share_offset_rows,
+    state_rows,
+    streams_member_rows,
+    streams_offset_rows,
+)
+from reports.describe.source import Source, sorted_by
 from reports.row_formats import Section, Text, rendered
 from schemas.releases import release_key
+
+# Rows of `list`: one for each group, as kafka-groups --list has them.
+
+LISTED = {
+    "group_id": "GROUP",
+    "type": "TYPE",
+    "protocol_type": "PROTOCOL",
+    "state": "STATE",
+}
+LISTED_BESIDES = ("group_type", "protocol_type", "state", "complete", "missing")
+"""What formats for programs have besides."""
+PROBLEM = "is_incomplete"
+_SIMPLE = "simple"
+_CLASSIC = "classic"
+
+
+def list_text(
+    groups: pa.Table, names: Sequence[str], output_format: str, metadata: Mapping[str, Any]
+) -> Text:
+    """Return groups as text.
+
+    Args:
+        groups: Rows of the table `groups`.
+        names: The columns that are shown, of `LISTED`.
+        output_format: The format.
+        metadata: What JSON has beside the rows.
+    """
+    also = [name for name in LISTED_BESIDES if name not in names]
+    heads = {name: LISTED[name] for name in names}
+    return rendered(
+        [Section(listed_rows(groups), heads, also, problem=PROBLEM)], output_format, metadata
+    )
+
+
+def listed_rows(groups: pa.Table) -> pa.Table:
+    """Return a row for each group.
+
+    A simple group is of type Classic to Kafka, without a protocol; `group_type` tells them apart.
+
+    Args:
+        groups: Rows of the table `groups`.
+    """
+    kinds = pc.if_else(pc.equal(groups["group_type"], _SIMPLE), _CLASSIC, groups["group_type"])
+    return sorted_by(
+        pa.table(
+            {
+                "group_id": groups["group_id"],
+                "type": pc.utf8_capitalize(kinds),
+                "protocol_type": groups["protocol_type"],
+                "state": groups["state"],
+                "group_type": groups["group_type"],
+                "complete": groups["complete"],
+                "missing": groups["missing"],
+                PROBLEM: pc.invert(groups["complete"]),
+            }
+        ),
+        "group_id",
+    )
+
 
 SPARE = ("client_host", "client_id")
 """What text leaves out first where there is no room."""
@@ -101,24 +168,20 @@ def rows_of(view: View, source: Source, release: str, *, verbose: bool) -> pa.Ta
         rows = state_rows(source, view.family)
     elif view.family == SHARE:
         is_offsets = view.what == OFFSETS
-        rows = (
-            share_groups.offset_rows(source)
-            if is_offsets
-            else share_groups.member_rows(source, release)
-        )
+        rows = share_offset_rows(source) if is_offsets else share_member_rows(source, release)
     elif view.what == OFFSETS:
-        rows = streams_groups.offset_rows(source)
+        rows = streams_offset_rows(source)
     else:
-        rows = streams_groups.member_rows(source, verbose=verbose)
+        rows = streams_member_rows(source, verbose=verbose)
     return _with_types(rows, source)
 
 
 def _consumer_rows(view: View, source: Source, release: str) -> pa.Table:
     if view.what == OFFSETS:
-        return consumer_groups.offset_rows(source, release)
+        return offset_rows(source, release)
     if view.what == MEMBERS:
-        return consumer_groups.member_rows(source, release)
-    return consumer_groups.group_rows(source)
+        return member_rows(source, release)
+    return group_rows(source)
 
 
 def _with_types(rows: pa.Table, source: Source) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Values of columns as texts that a terminal only shows.
+"""Values of columns as texts that a terminal only shows: times, lengths of time, names.
 
 Long names are cut short in the middle, so that they still tell rows apart.
 """
@@ -8,12 +8,62 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.columns import printable
-from reports.printed_times import times
+from reports.plain_text import printable
+from reports.quantities import DURATIONS
+
+# Lengths of time in words, of whole columns; `reports.quantities.duration` says one of them.
+
+
+def durations(milliseconds: pl.Expr) -> pl.Expr:
+    """Return lengths of time in the two largest units they have: `2 h 5 min`; null of null."""
+    told = pl.format("{} ms", milliseconds)
+    smaller = pl.lit("")
+    for size, unit in reversed(DURATIONS):
+        count = milliseconds // size
+        said = pl.format("{} " + unit, count) + smaller
+        told = pl.when(milliseconds >= size).then(said).otherwise(told)
+        smaller = _and(milliseconds, size, unit)
+    return told
+
+
+def _and(milliseconds: pl.Expr, size: int, unit: str) -> pl.Expr:
+    """Return how many of a unit follow the one above it; nothing where there are none."""
+    above = {small: large for (large, _), (small, _) in pairwise(DURATIONS)}
+    if size not in above:
+        return pl.lit("")
+    count = milliseconds % above[size] // size
+    return pl.when(count > 0).then(pl.format(" {} " + unit, count)).otherwise(pl.lit(""))
+
+
+# Columns of times as they are printed everywhere.
+
+_FORMAT = "%Y-%m-%dT%H:%M:%S"
+_MILLISECONDS = pa.timestamp("ms", "UTC")
+
+
+def instants(column: pa.ChunkedArray, not_before: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return instants as text; one that is only bounded says "no later than".
+
+    Args:
+        column: The instants, or the latest they can be.
+        not_before: The earliest they can be; null where the instant is exact.
+    """
+    text = times(column)
+    bound = pc.binary_join_element_wise("<=", text, " ")
+    return pc.if_else(pc.is_valid(not_before), bound, text)
+
+
+def times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return instants as text: UTC, milliseconds, Z."""
+    instants = pc.cast(column, _MILLISECONDS, safe=False)
+    return pc.binary_join_element_wise(pc.strftime(instants, format=_FORMAT), "Z", "")
+
 
 ABSENT = "-"
 

@@ -12,9 +12,9 @@ from statistics import median
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.columns import WIDTH
 from reports.layout.cells import ABSENT, SHORTEST, cells, shortened
 from reports.layout.section import Section, problems_of
+from reports.plain_text import WIDTH
 
 MARK = "!"
 INDENT = 2

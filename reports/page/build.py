@@ -1,20 +1,116 @@
-"""The model of a page, made of what a workspace holds."""
+"""The model of a page, made of what a workspace holds: its verdict, and what every section says."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from reports.page.model import Cell, Page
-from reports.page.sections import findings as found
-from reports.page.sections.foot import foot_of
-from reports.page.sections.group_stories import groups_with_stories, stories_of
-from reports.page.sections.groups import counts_of, groups_grid
-from reports.page.sections.head import copies_of, coverage_of, facts_of
-from reports.page.sections.verdict import checked_of, is_of_coverage, reasons, verdict_of
+from reports.page.findings import gone, rules_found
+from reports.page.groups import (
+    counts_of,
+    groups_grid,
+    groups_with_stories,
+    stories_of,
+)
+from reports.page.head_and_foot import copies_of, coverage_of, facts_of, foot_of
+from reports.page.model import Cell, Clause, Page, Reason, Rule
 from reports.page.subjects import subjects_of
+from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
-from schemas.finding_rules import SEVERITIES
+from reports.run_summary import missing_records
+from schemas.finding_rules import INFO, SEVERITIES
+
+# The verdict: one sentence of clauses, the worst first, each leading to its findings.
+#
+# What a dump cannot tell is one of them, in words, with what to copy next time.
+
+MOST: Final = 8
+
+_SETTINGS: Final = "Give the brokers' settings with --broker-config server.properties."
+_ENDS: Final = (
+    "Copy the data topics' log directories too, or give --end-offsets from kafka-get-offsets."
+)
+_EVERY: Final = (
+    "Copy every partition of the internal topics, from every broker, with its checkpoint files."
+)
+_SOONER: Final = "Copy sooner: what compaction took before the copy is gone."
+_FILES: Final = "Copy these files again from the broker, or from another replica."
+_ADVICE: Final = {
+    "assignment_not_told": _EVERY,
+    "bytes_damaged": _FILES,
+    "expiry_not_told": _SETTINGS,
+    "group_not_whole": _EVERY,
+    "history_not_told": _SOONER,
+    "lag_not_told": _ENDS,
+    "partitions_absent": _EVERY,
+    "records_missing": _FILES,
+    "removal_not_judged": _SETTINGS,
+    "share_state_not_told": "Copy every partition of __share_group_state.",
+}
+"""What to do next time, by rule."""
+_ALSO: Final = ("assignment_not_told", "history_not_told", "lag_not_told")
+
+
+def verdict_of(rules: Iterable[Rule]) -> tuple[Clause, ...]:
+    """Return a clause for each rule that found something worse than worth knowing."""
+    bad = [each for each in rules if each.severity != INFO]
+    clauses = [Clause(_words(each), f"#{each.anchor}", each.severity) for each in bad[:MOST]]
+    if len(bad) > MOST:
+        more = f"{count(len(bad) - MOST, 'more kind')} of findings"
+        clauses.append(Clause(more, f"#{bad[MOST].anchor}", bad[MOST].severity))
+    return tuple(clauses)
+
+
+def _words(rule: Rule) -> str:
+    return rule.shown[0].short if rule.count == 1 else rule.headline
+
+
+def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
+    """Return what was checked, what of it is without a warning, and what is not fully told."""
+    known = list(rules)
+    applied = [row for row in read.rows("applied_rules").to_pylist() if row["was_applied"]]
+    of = {row["rule"]: row["subject"] for row in applied}
+    bad = {of.get(each.name) for each in known if each.severity != INFO}
+    cannot_tell = {
+        of.get(each.name) for each in known if is_of_coverage(each.name, of.get(each.name, ""))
+    }
+    subjects = dict.fromkeys(row["subject"] for row in applied)
+    fine = [each for each in subjects if each not in bad | cannot_tell]
+    open_ = [each for each in subjects if each in cannot_tell - bad]
+    parts = [
+        *(["Nothing was found that needs anyone."] if not bad else []),
+        f"{count(len(applied), 'rule')} were applied.",
+        *([f"Without a warning: {', '.join(fine)}."] if fine else []),
+        *([f"Without a warning, but not fully told: {', '.join(open_)}."] if open_ else []),
+    ]
+    return " ".join(parts)
+
+
+def is_of_coverage(rule: str, subject: str) -> bool:
+    """Return whether what a rule finds is that something cannot be told."""
+    return subject == "coverage" or rule in _ALSO
+
+
+def reasons(read: WorkspaceTables, rules: tuple[Rule, ...]) -> Iterator[Reason]:
+    """Yield what cannot be told.
+
+    Args:
+        read: The manifest, and the summary: `could_not_be_asked`.
+        rules: Those that found it.
+    """
+    for name, why in read.summary.get("could_not_be_asked", {}).items():
+        yield Reason(f"{name} could not be asked: {harmless(why)}")
+    named = {each.name for each in rules}
+    if not named & {"records_missing", "partitions_absent", "bytes_damaged"}:
+        for sentence in missing_records(read.manifest):
+            yield Reason(harmless(sentence), _EVERY)
+    for each in rules:
+        found = each.shown[0].message if each.count == 1 else each.headline
+        yield Reason(found, _ADVICE.get(each.name, ""), f"#{each.anchor}")
+    for question in read.manifest.get("unanswerable", ()):
+        yield Reason(harmless(str(question)))
+
 
 TABLES: Final = (
     *("findings", "applied_rules", "finding_changes", "suppressions"),
@@ -43,7 +139,7 @@ def page_of(read: WorkspaceTables) -> Page:
     """
     told = groups_with_stories(read)
     stories = frozenset(told)
-    rules = found.rules_found(read, stories)
+    rules = rules_found(read, stories)
     subjects = _subjects(read)
     cannot_tell = tuple(
         each for each in rules if is_of_coverage(each.name, subjects.get(each.name, ""))
@@ -61,7 +157,7 @@ def page_of(read: WorkspaceTables) -> Page:
         verdict=verdict_of(rules),
         checked=checked_of(read, rules),
         rules=rest,
-        gone=found.gone(read),
+        gone=gone(read),
         cannot_tell=left_open,
         cannot_tell_rules=cannot_tell,
         groups=groups_grid(read, stories),

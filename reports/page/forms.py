@@ -1,4 +1,4 @@
-"""A page as text, Markdown and JSON: for a chat, a ticket and a dashboard.
+"""A page as HTML, text, Markdown and JSON: for a browser, a chat, a ticket and a dashboard.
 
 Text and Markdown are written from one outline: headings, sentences, lists and tables, in order.
 """
@@ -9,12 +9,57 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
-from reports.columns import WIDTH, columns, paragraph, wrapped
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
 from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
+from reports.plain_text import WIDTH, columns, paragraph, wrapped
 from reports.row_formats import MARKUP
+
+# HTML: one file, nothing in it runs and nothing is loaded.
+
+SIGNS: Final = {
+    "critical": "\N{BLACK DIAMOND}",
+    "warning": "\N{BLACK UP-POINTING TRIANGLE}",
+    "info": "\N{WHITE CIRCLE}",
+    "good": "\N{CHECK MARK}",
+    "neutral": "\N{BULLET}",
+}
+"""What tells tones apart without colour."""
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def html_of(page: Page) -> str:
+    """Return the file."""
+    return rendered("page.html.j2", page)
+
+
+def rendered(template: str, page: object) -> str:
+    """Return a page in one of the templates."""
+    return _template(template).render(page=page, signs=SIGNS, policy=_POLICY)
+
+
+@cache
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=PackageLoader("reports.page", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # SVGs are our own, and their texts are escaped by who drew them.
+    environment.filters["drawn"] = _drawn
+    return environment.get_template(name)
+
+
+def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over
+    return Markup(svg)  # noqa: S704 - a drawing of `reports.charts`, never a text of a dump
+
 
 SCHEMA_VERSION: Final = 1
 _MARKDOWN: Final = re.compile(rf"({MARKUP}|^[-+]|(?<=^\d)\.)")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reports.page.build import page_of
-from reports.page.html import html_of
+from reports.page.forms import html_of
 from tests.support.browser import Browser, browser, missing
 from tests.support.page_tables import AT, finding, workspace
 

@@ -13,8 +13,8 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.audit.page import page_of_audit
 from jobs.cli.main import run
-from reports.page.doubts import HEAD
 from reports.page.model import Grid, Page
+from reports.page.rows import HEAD
 from tests.support.decoded_here import decoded_here
 
 pytestmark = pytest.mark.long

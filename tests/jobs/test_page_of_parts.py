@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from analytics.questions.table_orders import order_of
 from jobs.audit.page import page_of_audit
-from reports.page.html import html_of
+from reports.page.forms import html_of
 
 IN_PARTS = (
     *("lag", "audited_groups", "offset_expiration", "offset_verdicts", "topic_usage"),

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from jobs.cli.main import cli
-from jobs.cli.subcommands import COMMANDS
+from jobs.cli.main import COMMANDS, cli
 
 CONTEXT = click.Context(cli, info_name="groupscope")
 THERE = cli.list_commands(CONTEXT)

@@ -18,8 +18,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from docs.render_findings import written_command
-from jobs.cli.main import EPILOG, cli
-from jobs.cli.subcommands import COMMANDS
+from jobs.cli.main import COMMANDS, EPILOG, cli
 from schemas.finding_rules import finding_rules
 from schemas.gaps import gap_kinds
 from tests.support.checkout import files_of

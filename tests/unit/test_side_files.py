@@ -14,8 +14,7 @@ from analytics.questions.expiration.retention_settings import SettingSources, re
 from analytics.replayed.end_offsets import read_end_offsets
 from analytics.seeds.checkpoint_files.initial_offsets import read_initial_offsets
 from analytics.side_files import MOST, json_rows, text_of, time_of, whole_number
-from jobs.cli.settings_files import read_broker_settings, read_given_settings
-from jobs.cli.topic_ids import read_topic_ids
+from jobs.cli.settings_files import read_broker_settings, read_given_settings, read_topic_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable

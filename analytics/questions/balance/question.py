@@ -27,6 +27,7 @@ from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import RebalanceRules, balance_rules, rebalance_rules
+from schemas.reading import words_of
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -68,7 +69,7 @@ def balance(state: ReplayedWorkspace, settings: BalanceSettings) -> Answer:
         groups,
         tuple(doubts),
         warnings=tuple(_misplaced(places)),
-        summary={"verdicts": dict(rules.verdicts), "placement": asdict(places)},
+        summary={"verdicts": words_of(rules.verdicts), "placement": asdict(places)},
     )
 
 

@@ -183,9 +183,9 @@ def with_trends(
         divided(as_of_ms - since, _SECOND_MS).alias("took"),
     )
     span = pl.when(~pl.col("is_open")).then(divided(last - first, _SECOND_US))
-    is_moving = (now_us - advance <= rules.stuck_minutes * 60e6).fill_null(value=False)
+    is_moving = (now_us - advance <= rules.stuck.minutes * 60e6).fill_null(value=False)
     # A single commit of lately may have advanced: what was before it is not known.
-    is_lately = now_us - last <= rules.stuck_minutes * 60e6
+    is_lately = now_us - last <= rules.stuck.minutes * 60e6
     may_move = ((pl.col("commits") <= 1) & is_lately).fill_null(value=False)
     rows = rows.with_columns(
         _over(_float("unchanged_commits"), _float("commits")).alias("unchanged_share"),

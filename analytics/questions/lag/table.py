@@ -262,7 +262,7 @@ def verdict(rules: LagRules, as_of: datetime) -> pl.Expr:
         rules: After how long without progress a partition is stuck.
         as_of: The instant.
     """
-    since = pl.lit(as_of - timedelta(minutes=rules.stuck_minutes), _TIME)
+    since = pl.lit(as_of - timedelta(minutes=rules.stuck.minutes), _TIME)
     lag = pl.col("lag")
     is_stuck, is_quiet = (
         ~(pl.col(name) >= since).fill_null(value=False)

@@ -18,6 +18,7 @@ from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.tables.parted_table import PartedTables
 from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import RebalanceRules, rebalance_causes, rebalance_rules
+from schemas.reading import words_of
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -62,10 +63,10 @@ def rebalances(state: ReplayedWorkspace, settings: RebalanceSettings) -> Answer:
         summary={
             "from": None if since is None else iso_time(since),
             "to": None if until is None else iso_time(until),
-            "storm": {"epochs": rules.storm_epochs, "minutes": rules.storm_minutes},
+            "storm": {"epochs": rules.storm.epochs, "minutes": rules.storm.minutes},
             "not_recorded": NOT_RECORDED,
             "causes_said": dict(rebalance_causes()),
-            "coordinator_changes": dict(rules.coordinator_changes),
+            "coordinator_changes": words_of(rules.coordinator_changes),
         },
     )
 

@@ -86,8 +86,8 @@ def rebalance_tables(
     storms = rebalance_storms(
         time.within(begun, "from_timestamp"),
         inside,
-        rules.storm_epochs,
-        rules.storm_minutes,
+        rules.storm.epochs,
+        rules.storm.minutes,
         doubtful.filter(pl.col("change").is_in(CHURN)),
         coverage,
     )

@@ -154,7 +154,7 @@ def reconciling_members(
     at = pl.col("member_epoch").cast(pl.String).fill_null("null")
     return (
         _with_begin(behind, epochs)
-        .filter(pl.col("since") < now - timedelta(minutes=rules.reconciling_minutes))
+        .filter(pl.col("since") < now - timedelta(minutes=rules.reconciling.minutes))
         .select(
             "group_id",
             pl.lit(RECONCILING).alias("kind"),
@@ -189,7 +189,7 @@ def idle_owners(
         )
     )
     groups = progress.group_by("group_id").agg(pl.col("last").max().alias("group_last"))
-    limit = now - timedelta(minutes=rules.idle_owner_minutes)
+    limit = now - timedelta(minutes=rules.idle_owner.minutes)
     words = "static member {} owns {} partitions and commits nothing new"
     return (
         members.join(groups, on="group_id")

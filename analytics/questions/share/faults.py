@@ -97,7 +97,7 @@ def state_faults(rows: pl.DataFrame, log: ShareLog, rules: ShareRules) -> pl.Dat
             _CONTRADICTION.to_frame(),
             *_found(log.records, [*_epochs(), *_starts()]),
             *_found(_with_limits(log, of_shares), list(_ranges())),
-            _first_of_record(forbidden_transitions(log, rules.transitions)),
+            _first_of_record(forbidden_transitions(log, rules.followers())),
         ]
     )
     is_assumed = (pl.col("fault") == OVER_LIMIT) & (pl.col(names[2]) == ASSUMED)
@@ -279,7 +279,7 @@ def stuck_phases(found: pl.DataFrame, rules: ShareRules, as_of: datetime) -> pl.
         rules: After how long something is stuck.
         as_of: The instant.
     """
-    limits = {INITIALIZING: rules.initializing_minutes, DELETING: rules.deleting_minutes}
+    limits = {INITIALIZING: rules.initializing.minutes, DELETING: rules.deleting.minutes}
     is_stuck = pl.any_horizontal(
         (pl.col("phase") == phase)
         & (pl.col("phase_since") <= moment(as_of - timedelta(minutes=minutes)))

@@ -101,7 +101,9 @@ def share_limits_found(
         release: Whose defaults and bounds apply.
     """
     rows = [
-        row for limit in share_limits().values() for row in _of_limit(limit, said, seen, release)
+        row
+        for name, limit in share_limits().items()
+        for row in _of_limit(_LimitInRelease(name, limit, said, release), seen)
     ]
     rows += _of_types(said, types, seen.left_out)
     rank = list(limit_verdicts())
@@ -109,37 +111,38 @@ def share_limits_found(
     return table_of("share_limits", rows)
 
 
-def _of_limit(
-    limit: Limit, said: LimitSettings, seen: Seen, release: str
-) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class _LimitInRelease:
+    """A limit by its name, what limits are set to, and in which release."""
+
+    name: str
+    limit: Limit
+    settings: LimitSettings
+    release: str
+
+
+def _of_limit(in_release: _LimitInRelease, seen: Seen) -> Iterator[dict[str, Any]]:
+    limit = in_release.limit
     own = {
         group: value
-        for group, values in said.groups.items()
-        if (value := values.get(limit.of_group or "")) is not None
+        for group, values in in_release.settings.groups.items()
+        if limit.of_group and (value := values.get(limit.of_group.name)) is not None
     }
-    by_group = seen.by_group.get(limit.seen or "", {})
+    by_group = seen.by_group.get(limit.evidence or "", {})
     others = {group: most for group, most in by_group.items() if group not in own}
     untold = {group: why for group, why in seen.incomplete.items() if group not in own}
     most = _most(limit, seen, others)
     in_general = _row(
-        limit, None, said.brokers.get(limit.name), _LimitsInRelease(said, release), most, untold
+        in_release, None, in_release.settings.brokers.get(in_release.name), most, untold
     )
-    is_of_groups = limit.seen not in {None, "state_partitions"}
+    is_of_groups = limit.evidence not in {None, "state_partitions"}
     if in_general["verdict"] == NOT_RECORDED and is_of_groups and seen.left_out:
         in_general |= {"verdict": CANNOT_TELL, "reason": seen.left_out}
     yield in_general
     for group, value in sorted(own.items()):
         most = (by_group.get(group), group)
         untold = {group: seen.incomplete[group]} if group in seen.incomplete else {}
-        yield _row(limit, group, value, _LimitsInRelease(said, release), most, untold)
-
-
-@dataclass(frozen=True)
-class _LimitsInRelease:
-    """What limits are set to, and in which release."""
-
-    limits: LimitSettings
-    release: str
+        yield _row(in_release, group, value, most, untold)
 
 
 _Most = tuple[int | None, str | None]
@@ -148,7 +151,7 @@ _NOTHING: Final[_Most] = (None, None)
 
 def _most(limit: Limit, seen: Seen, by_group: Mapping[str, int]) -> _Most:
     """Return the most that is recorded of what a limit is about, and the group it is of."""
-    match limit.seen:
+    match limit.evidence:
         case None:
             return _NOTHING
         case "groups":
@@ -159,19 +162,19 @@ def _most(limit: Limit, seen: Seen, by_group: Mapping[str, int]) -> _Most:
 
 
 def _row(
-    limit: Limit,
+    in_release: _LimitInRelease,
     group: str | None,
     value: LimitValue | None,
-    said: _LimitsInRelease,
     most: _Most,
     untold: Mapping[str, str],
 ) -> dict[str, Any]:
-    bounds = limit.in_release(said.release)
-    least, greatest = _least_and_most(limit, bounds, said.limits)
+    limit, own = in_release.limit, in_release.limit.of_group
+    bounds = limit.in_release(in_release.release)
+    least, greatest = _least_and_most(limit, bounds, in_release.settings)
     verdict: str
     reason: str | None
     if bounds is None:
-        verdict, reason = NOT_IN_RELEASE, f"Kafka {said.release} has no {limit.name}"
+        verdict, reason = NOT_IN_RELEASE, f"Kafka {in_release.release} has no {in_release.name}"
     else:
         wrong = _wrong(value, least, greatest)
         number = bounds.default if value is None else value.number
@@ -181,9 +184,9 @@ def _row(
                 limit, number, most[0], is_assumed=value is None, untold=untold
             )
     return {
-        "setting": limit.name if group is None else limit.of_group,
+        "setting": in_release.name if group is None else own and own.name,
         "group_id": group,
-        "kip_name": limit.kip_name,
+        "kip_name": limit.kip and limit.kip.name,
         "value": value.number if value else bounds and bounds.default,
         "source": value.source if value else ASSUMED if bounds else None,
         "default_value": bounds and bounds.default,
@@ -227,7 +230,7 @@ def _wrong(value: LimitValue | None, least: int | None, most: int | None) -> str
 def _against(
     limit: Limit, number: int, seen: int, *, is_assumed: bool, untold: Mapping[str, str]
 ) -> tuple[str, str | None]:
-    if limit.seen == "state_partitions":
+    if limit.evidence == "state_partitions":
         return _of_topic(number, seen, is_assumed=is_assumed)
     if seen >= number:
         if seen == number or limit.may_be_passed:
@@ -343,7 +346,8 @@ def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
     brokers: dict[str, str] = {}
     for values in (settings.from_file.values, *(each.values for each in settings.brokers)):
         brokers = {**{name: text for name, text in values.items() if name in names}, **brokers}
-    own = {each.of_group for each in share_limits().values()} | {group_type_setting()[0]}
+    own = {each.of_group.name for each in share_limits().values() if each.of_group}
+    own.add(group_type_setting()[0])
     groups: dict[str, dict[str, LimitValue]] = {}
     columns = ["resource_type", "resource", "name", "value"]
     for row in configs.select(columns).to_pylist():

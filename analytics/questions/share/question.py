@@ -158,7 +158,7 @@ def _made(
     topics = polars_rows(StoredTables(tables.workspace).read("topics"))
     stalls = stall_history(
         records.whole_log,
-        round(rules.stalled_minutes * _MINUTE),
+        round(rules.stalled.minutes * _MINUTE),
         round(as_of.timestamp() * 1000),
         gaps,
         clocks,

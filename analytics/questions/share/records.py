@@ -109,7 +109,7 @@ def steps_of(
         if topic == CONSUMER_OFFSETS
     }
     steps = share_steps(
-        replace(records.steps, born_from=born), round(rules.steps_slack_seconds * 1000)
+        replace(records.steps, born_from=born), round(rules.steps.slack_seconds * 1000)
     )
     found = marked_by_records(steps, coverage, "began_offset", "ended_offset")
     wanted = pc.or_(

@@ -71,15 +71,15 @@ def _conditions(rules: ShareRules, as_of: datetime) -> dict[str, pl.Expr]:
     )
     # Where the log ends is not known, what is stored may still show that records are left.
     is_silent = pl.col("log_end_offset").is_null() & ~positive("in_flight")
-    is_stalled = is_older("stalled_since", rules.stalled_minutes)
+    is_stalled = is_older("stalled_since", rules.stalled.minutes)
     is_full = pl.col("window_offsets") >= pl.col("max_record_locks")
     return {
         "refused": pl.col("fault").is_not_null(),
         CANNOT_TELL: ~pl.col("complete") | pl.col("is_phase_unmeasured"),
         "orphan": pl.col("phase") == "orphan",
-        "stuck_deleting": is_deleting & is_older("phase_since", rules.deleting_minutes),
+        "stuck_deleting": is_deleting & is_older("phase_since", rules.deleting.minutes),
         "deleting": is_deleting,
-        "stuck_initializing": is_initializing & is_older("phase_since", rules.initializing_minutes),
+        "stuck_initializing": is_initializing & is_older("phase_since", rules.initializing.minutes),
         "initializing": is_initializing,
         "no_state": ~pl.col("has_state"),
         "not_started": pl.col("start_offset").is_null(),
@@ -109,6 +109,6 @@ def _is_held_back() -> pl.Expr:
 
 
 def _moved_lately(rules: ShareRules, as_of: datetime) -> pl.Expr:
-    since = moment(as_of - timedelta(minutes=rules.stalled_minutes))
+    since = moment(as_of - timedelta(minutes=rules.stalled.minutes))
     is_exact = pl.col("start_moved_bound") == "exact"
     return ((pl.col("start_moved_at") > since) & is_exact).fill_null(value=False)

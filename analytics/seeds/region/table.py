@@ -246,7 +246,7 @@ def checkpoints_of(
     contributions: Iterable[Contribution], rules: RegionRules, owners: Owners | None = None
 ) -> list[Checkpoint]:
     """Return the checkpoints, merged."""
-    return merged(contributions, rules.merge_timeout_ms, owners)
+    return merged(contributions, rules.merge.timeout_ms, owners)
 
 
 def evaluate_regions(
@@ -277,7 +277,7 @@ def _region(checkpoints: Sequence[Checkpoint], dumped: Dumped | None, rules: Reg
     who = matched(dumped.members.get(group, ()), registered)
     present = dumped.present[group]
     present = _with(present, who)
-    drains = drains_of(checkpoints, dumped.evidence, rules.clock_difference_ms)
+    drains = drains_of(checkpoints, dumped.evidence, rules.drain.clock_difference_ms)
     return Region(checkpoints, latest, drains, present, seek_plan(latest, present))
 
 
@@ -295,7 +295,7 @@ def _registered(checkpoints: Sequence[Checkpoint]) -> list[str]:
 def _findings(region: Region, rules: RegionRules) -> list[Finding]:
     found: list[Finding] = []
     for each in region.checkpoints:
-        found.extend(of_checkpoint(each, rules.merge_timeout_ms))
+        found.extend(of_checkpoint(each, rules.merge.timeout_ms))
     found.extend(of_indexes(region.checkpoints))
     found.extend(of_drains(region.drains or ()))
     if region.present is not None:

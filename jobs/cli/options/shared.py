@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -267,6 +269,17 @@ summary_format_option = click.option(
     help="Format of the summary.",
 )
 """`--format` of what a command that writes tables prints, as `output_format`."""
+
+
+@contextmanager
+def workspace_folder(out: str | None, console: Console) -> Iterator[str]:
+    """Hand over the folder to work in; without `out` a temporary one, and say so."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        console.say_once("folder", f"working in {folder}, which is removed at the end")
+        yield folder
 
 
 # --- where it runs ---------------------------------------------------------------------------

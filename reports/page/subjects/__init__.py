@@ -1,4 +1,4 @@
-"""One file a subject: its question, charts and table."""
+"""Subjects of a page: of each its question, charts and table."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from reports.page.model import Subject
-from reports.page.subjects.assignment import assignment
-from reports.page.subjects.consistency import consistency
-from reports.page.subjects.expiry import expiry
-from reports.page.subjects.internal_topics import internal_topics
-from reports.page.subjects.lag import lag
-from reports.page.subjects.rebalances import rebalances
-from reports.page.subjects.removals import removals
-from reports.page.subjects.share import share
+from reports.page.subjects.backlogs import lag, share
+from reports.page.subjects.internal_topics import consistency, internal_topics
+from reports.page.subjects.members import assignment, rebalances
+from reports.page.subjects.offsets import expiry, removals
 from reports.page.workspace_tables import WorkspaceTables
 
 _ALL: Final[tuple[Callable[[WorkspaceTables, frozenset[str]], Subject | None], ...]] = (

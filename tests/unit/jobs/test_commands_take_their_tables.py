@@ -9,7 +9,7 @@ import pytest
 
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL
 from jobs.cli.main import cli, run
-from jobs.cli.options.rows import rows_options, table_option
+from jobs.cli.options.answer import rows_options, table_option
 
 COMMANDS = {
     "region": ("no-such-input",),

@@ -13,7 +13,7 @@ from analytics.decode.selection import Selection, names_wanted
 from jobs.cli.console import Console
 from jobs.comparing import compare_saved
 from jobs.workspaces.replayed import Replayed
-from reports.describe.streams_groups import read_partitions
+from reports.describe.groups import read_partitions
 from tests.unit.reports.test_describe_rows import SOURCE, commit
 
 

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from analytics.replay.dump.written_instants import BeforeEnd, iso_time
-from jobs.cli.options.instant import Instant
+from jobs.cli.options.state import Instant
 
 INSTANT = Instant()
 QUARTER_PAST_EIGHT = 1_795_248_900_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.spark.jvm import jvm_options
+from jobs.spark.session import jvm_options
 
 
 @pytest.mark.parametrize(

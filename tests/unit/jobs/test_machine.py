@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.spark import jvm as machine
+from jobs.spark import session as machine
 
 
 def test_a_containers_limit_counts_where_it_is_less_than_the_machine(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from jobs.cli import subcommands as commands
+from jobs.cli import main as commands
 from jobs.cli.console import Console, pass_console
+from jobs.cli.main import CommandGroup
 from jobs.cli.options.shared import (
     input_options,
     inputs_argument,
@@ -15,7 +16,6 @@ from jobs.cli.options.shared import (
     selection_options,
     spark_options,
 )
-from jobs.cli.subcommands import CommandGroup
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from jobs.cli.topic_ids import NamedTopic, read_topic_ids
+from jobs.cli.settings_files import NamedTopic, read_topic_ids
 
 ID, OTHER = "GZ4rnq8sRxmquQaghojNEA", "6bQYs6Z9T1ayNK9_zQO6Gw"
 ROWS = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from reports.audit.metrics import Audited, metrics_of
+from reports.findings import Audited, metrics_of
 from schemas.finding_rules import finding_rules
 
 WHEN = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

@@ -9,13 +9,24 @@ from importlib.resources import files
 import pytest
 
 from reports.charts import look
-from reports.charts.expiring_offsets import expiry_calendar, removals_timeline, retention_matrix
-from reports.charts.group_story import committed_offsets, ownership
-from reports.charts.members import members_over_time, rebalances_over_time, spread_of_partitions
-from reports.charts.partitions import largest_lags, log_bytes
-from reports.charts.share_records import delivery_counts, share_window
-from reports.charts.sparkline import sparkline
-from reports.page.chart_rows import labels
+from reports.charts.groups import (
+    committed_offsets,
+    members_over_time,
+    ownership,
+    rebalances_over_time,
+    spread_of_partitions,
+)
+from reports.charts.offsets import (
+    delivery_counts,
+    expiry_calendar,
+    largest_lags,
+    log_bytes,
+    removals_timeline,
+    retention_matrix,
+    share_window,
+)
+from reports.page.groups import sparkline
+from reports.page.rows import labels
 
 NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")
 TIMES = ("2026-11-21T09:20:36.059Z", "2026-11-22T09:20:36.059Z")

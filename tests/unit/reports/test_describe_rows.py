@@ -13,7 +13,6 @@ from analytics.questions.describe.description import without_incomplete
 from analytics.questions.share.backlog import with_share_lag
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from reports.describe.answer import rows_of, shown_columns
-from reports.describe.assigned import partitions_text, tasks_text
 from reports.describe.columns import (
     CONSUMER,
     FAMILIES,
@@ -27,6 +26,7 @@ from reports.describe.columns import (
     View,
     columns_of,
 )
+from reports.describe.groups import partitions_text, tasks_text
 from reports.describe.source import Source
 
 TEXT, INT, LONG = pa.string(), pa.int32(), pa.int64()

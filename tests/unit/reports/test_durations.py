@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.durations import durations
+from reports.layout.cells import durations
 from reports.quantities import duration
 
 EDGES = (0, 1, 999, 1000, 59_999, 60_000, 3_599_999, 3_600_000, 3_661_000, 86_400_000, 90_061_000)

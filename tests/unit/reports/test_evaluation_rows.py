@@ -11,7 +11,7 @@ import pytest
 from reports.answers.balance import balance_section
 from reports.answers.expiration_rows import offset_section
 from reports.answers.rebalances import section, with_causes
-from reports.layout.table_section import heads_of
+from reports.layout.section import heads_of
 from reports.row_formats import render
 from schemas import table
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.findings.found import FINDINGS
-from reports.audit import json_lines as by_columns
-from reports.audit.json_lines import json_lines
+from reports.findings import json_lines
 
 TEXTS = st.none() | st.sampled_from(["", "null"]) | st.text(max_size=8)
 NUMBERS = st.none() | st.integers(-(2**31), 2**31 - 1)
@@ -50,7 +49,7 @@ def test_lines_are_those_of_json(rows: list[dict[str, Any]]) -> None:
 
 
 def test_lines_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_columns, "_AT_ONCE", 2)
+    monkeypatch.setattr("reports.findings._AT_ONCE", 2)
     rows = [{"finding_id": str(number), "evidence": []} for number in range(5)]
     pieces = list(json_lines([pa.Table.from_pylist(rows, FINDINGS)]))
     assert len(pieces) == 3

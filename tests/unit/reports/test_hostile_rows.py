@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from reports.answers.usage import placement_text
 from reports.layout.section import Section
-from reports.layout.sentences import paragraphs
+from reports.plain_text import paragraphs
 from reports.row_formats import render
 from tests.unit.reports.page.test_hostile_names import CORPUS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.layout.sentences import nothing
+from reports.plain_text import nothing
 from reports.run_summary import missing_records
 
 NONE = "No group has members."

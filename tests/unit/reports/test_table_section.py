@@ -12,8 +12,8 @@ import pytest
 
 import reports
 import schemas
-from reports.layout.section import ROWS
-from reports.layout.table_section import (
+from reports.layout.section import (
+    ROWS,
     as_main,
     heads_of,
     table_section,

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from reports.answers.merged_verdicts import RAW, MergedVerdicts
-from reports.answers.timeline import merged, verdict_section
-from reports.layout.table_section import heads_of
+from reports.answers.timeline import RAW, MergedVerdicts, merged, verdict_section
+from reports.layout.section import heads_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

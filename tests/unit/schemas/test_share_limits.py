@@ -36,26 +36,31 @@ TEXT = {
 }
 
 
+def _numbers(bounds: Bounds) -> tuple[int, int | None, int | None]:
+    return bounds.default, bounds.least, bounds.most
+
+
 def test_the_texts_limits_are_known_by_its_names() -> None:
-    known = {each.kip_name: each.kip for each in share_limits().values() if each.kip_name}
-    assert known == {name: Bounds(*numbers) for name, numbers in TEXT.items()}
+    known = {each.kip.name: _numbers(each.kip) for each in share_limits().values() if each.kip}
+    assert known == TEXT
 
 
 @pytest.mark.parametrize("release", PRINTED)
 def test_defaults_and_bounds_are_what_the_released_classes_print(release: str) -> None:
     for name, limit in share_limits().items():
         printed = PRINTED[release].get(name)
-        assert limit.in_release(release) == (Bounds(*printed) if printed else None), name
-        own = limit.of_group
-        if own is not None and limit.of_group_since is not None:
-            has_own = own in PRINTED[release]
-            assert has_own == (float(release) >= float(limit.of_group_since)), own
+        bounds = limit.in_release(release)
+        assert (bounds and _numbers(bounds)) == (tuple(printed) if printed else None), name
+        if (own := limit.of_group) is not None:
+            has_own = own.name in PRINTED[release]
+            assert has_own == (float(release) >= float(own.since)), own
 
 
 def test_what_the_backlog_goes_by_has_the_same_defaults() -> None:
     for name, own in share_settings().items():
         limit = share_limits()[name]
-        assert limit.of_group == own
+        assert limit.of_group
+        assert limit.of_group.name == own
         for release in PRINTED:
             bounds = limit.in_release(release)
             assert bounds is not None
@@ -65,5 +70,5 @@ def test_what_the_backlog_goes_by_has_the_same_defaults() -> None:
 def test_every_limit_is_a_setting_that_files_may_have() -> None:
     for name, limit in share_limits().items():
         assert is_setting(name, BROKER)
-        assert limit.of_group is None or is_setting(limit.of_group, GROUP)
+        assert limit.of_group is None or is_setting(limit.of_group.name, GROUP)
         assert set(limit.between or ()) <= share_limits().keys()

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from jobs.cli.settings_files import read_given_settings
-from reports.audit.starting_config import starting_config
+from reports.starting_config import starting_config
 from schemas.errors import SchemaError
 from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules, region_rules
 from schemas.expiration_rules import audit_rules
@@ -38,13 +38,8 @@ def numbers(said: object) -> list[float]:
     return [said] if isinstance(said, int | float) else []
 
 
-def rules_of(question: str, given: dict[str, float]) -> dict[str, Any]:
-    made = RULES[question](given)
-    values = {name: getattr(made, name) for name in made.__dataclass_fields__}
-    return {
-        name: msgspec.structs.asdict(each) if isinstance(each, msgspec.Struct) else each
-        for name, each in values.items()
-    }
+def rules_of(question: str, given: dict[str, float]) -> Any:
+    return msgspec.to_builtins(RULES[question](given))
 
 
 @pytest.mark.parametrize(("question", "name"), EVERY)

@@ -58,7 +58,7 @@ def placement(
     loads = groups.group_by(place).len().sort(["len", place], descending=[True, False])
     fullest, most = loads.row(0) if loads.height else (None, 0)
     mean = groups.height / (present or partitions) if partitions else 0.0
-    limit = max(mean * rules.skew_times, mean + rules.skew_groups_above)
+    limit = max(mean * rules.skew.times, mean + rules.skew.groups_above)
     overloaded = loads.filter(pl.col("len") > limit)[place].sort().to_list() if partitions else []
     return Placement(
         partitions=partitions,

@@ -199,7 +199,7 @@ def band(mean: float, rules: BalanceRules) -> tuple[int, int]:
 
     Near enough to the mean, or as near as whole partitions allow.
     """
-    near = mean * max(0.0, 1 - rules.reach), mean * (1 + rules.reach)
+    near = mean * max(0.0, 1 - rules.band.reach), mean * (1 + rules.band.reach)
     lowest, highest = (round(each, _DIGITS) for each in near)
     return (
         min(math.floor(round(mean, _DIGITS)), math.ceil(lowest)),

@@ -13,6 +13,7 @@ import pytest
 from analytics.questions.rebalances.causes import causes
 from analytics.replay.log.coverage import Coverage
 from schemas.evaluation_rules import coordinator_failures, rebalance_causes, rebalance_rules
+from schemas.reading import words_of
 from tests.support.contract_rows import rows_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -222,7 +223,8 @@ class TestHandlingCoordinatorFailures:
         assert is_told == (len(cases) <= 1)
 
     def test_every_word_for_a_change_of_the_coordinator_is_explained(self) -> None:
-        assert coordinator_failures().keys() == rebalance_rules().coordinator_changes.keys()
+        explained = words_of(rebalance_rules().coordinator_changes)
+        assert coordinator_failures().keys() == explained.keys()
 
 
 def test_an_epoch_without_any_trace_of_a_cause_says_so() -> None:

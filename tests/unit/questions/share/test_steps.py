@@ -192,7 +192,7 @@ def test_where_share_state_lacks_records_a_late_one_may_be_another() -> None:
 
 
 def test_brokers_clocks_may_be_a_little_apart() -> None:
-    assert share_rules().steps_slack_seconds * 1000 == SLACK_MS
+    assert share_rules().steps.slack_seconds * 1000 == SLACK_MS
     assert ("initialize", "in_order", False) in told(*moved(CREATE, "state", 2))
 
 

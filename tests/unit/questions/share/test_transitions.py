@@ -50,7 +50,7 @@ def test_the_rules_have_the_texts_table() -> None:
     names = {0: "AVAILABLE", 2: "ACKNOWLEDGED", 3: "ARCHIVING", 4: "ARCHIVED"}
     stored = {
         state: {state, *(each for each, name in names.items() if name in told)}
-        for state, told in ((n, share_rules().transitions[name]) for n, name in names.items())
+        for state, told in ((n, share_rules().followers()[name]) for n, name in names.items())
     }
     assert stored == MAY_FOLLOW
 
@@ -105,7 +105,7 @@ def test_real_leaders_left_no_final_state(dump: str, repository: Path, tmp_path:
         )
     )
     assert log.ranges.height
-    found = forbidden_transitions(log, share_rules().transitions)
+    found = forbidden_transitions(log, share_rules().followers())
     assert found.is_empty()
 
 

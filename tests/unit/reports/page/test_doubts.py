@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from reports.page.doubts import doubt_said
-from reports.page.grids import Shown, grid_of
 from reports.page.model import Grid
+from reports.page.rows import Shown, doubt_said, grid_of
 from reports.page.texts import ABSENT
 
 COLUMNS = (Shown("group_id", "Group", "group"), Shown("lag", "Lag", "number"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.page.sections.findings import MOST_OF_A_RULE, gone, rules_found
+from reports.page.findings import MOST_OF_A_RULE, gone, rules_found
 from reports.page.workspace_tables import HeldTables
 from tests.support.page_tables import finding, workspace
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reports.page.build import page_of
-from reports.page.forms import json_of, markdown_of, text_of
-from reports.page.html import html_of
+from reports.page.forms import html_of, json_of, markdown_of, text_of
 from reports.page.texts import harmless
 from tests.support.page_tables import finding, workspace
 

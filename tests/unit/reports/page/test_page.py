@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from reports.page.build import page_of
-from reports.page.forms import json_of, markdown_of, text_of
-from reports.page.html import html_of
+from reports.page.forms import html_of, json_of, markdown_of, text_of
 from tests.support.page_tables import AT, MANIFEST, finding, rows_of, workspace
 
 GROUPS = [f"group-{n}" for n in range(30)]

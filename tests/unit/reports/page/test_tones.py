@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from reports.page.grids import Shown
-from reports.page.sections.groups import TONES
-from reports.page.subjects.expiry import _COLUMNS as EXPIRY
+from reports.page.groups import TONES
+from reports.page.rows import Shown
 from reports.page.subjects.internal_topics import _COLUMNS as INTERNAL_TOPICS
-from reports.page.subjects.removals import _COLUMNS as REMOVALS
+from reports.page.subjects.offsets import _COLUMNS as EXPIRY
+from reports.page.subjects.offsets import _REMOVALS as REMOVALS
 from schemas.contracts import table as table_contract
 from schemas.share_rules import share_rules
 from schemas.thresholds import rules_document

@@ -38,5 +38,5 @@ def place(name: str) -> tuple[str, int]:
 
 def checkpoint(*contributions: Contribution, **more: Any) -> Checkpoint:
     """Return the one checkpoint that these are of."""
-    (found,) = merged(contributions, RULES.merge_timeout_ms, **more)
+    (found,) = merged(contributions, RULES.merge.timeout_ms, **more)
     return found

@@ -75,9 +75,9 @@ def judged(made: Sequence[Contribution], commits: Sequence[Commit], **evidence: 
     requests = requests_of(history(commits), wanted).get("group", [])
     shown = {"until": 10**9} | evidence
     return drains_of(
-        merged(made, RULES.merge_timeout_ms),
+        merged(made, RULES.merge.timeout_ms),
         {"group": Evidence(requests, **shown)},
-        RULES.clock_difference_ms,
+        RULES.drain.clock_difference_ms,
     )
 
 

@@ -27,7 +27,7 @@ WHOLE = (
 
 
 def words(each: Checkpoint) -> list[str]:
-    return [found.word for found in of_checkpoint(each, RULES.merge_timeout_ms)]
+    return [found.word for found in of_checkpoint(each, RULES.merge.timeout_ms)]
 
 
 # --- Reset processing to a previous state using a checkpoint ---------------------------------
@@ -128,7 +128,7 @@ def test_the_merge_timeout_is_the_least_of_three(
         "merge_reset_timeout_ms": reset_timeout,
         "merge_max_poll_interval_ms": max_poll_interval,
     }
-    assert region_rules(given_).merge_timeout_ms == timeout
+    assert region_rules(given_).merge.timeout_ms == timeout
 
 
 @pytest.mark.parametrize(("at", "late"), [(16_000, []), (16_001, ["contribution_late"])])
@@ -150,7 +150,7 @@ def test_all_members_must_be_in_the_same_region() -> None:
         contribution("A", {"t-0": 10}, region_index=0),
         contribution("B", {"t-1": 10}, region_index=1, sequence_id=8),
     ]
-    (found,) = of_indexes(merged(made, RULES.merge_timeout_ms))
+    (found,) = of_indexes(merged(made, RULES.merge.timeout_ms))
     assert (found.word, found.detail) == ("region_index_differs", "operators name the regions 0, 1")
 
 
@@ -187,7 +187,7 @@ def test_any_messages_in_any_order_are_merged_as_the_document_says(
 ) -> None:
     shuffled = [of_message(each) for each in (*messages, *messages[::2])]
     random.Random(seed).shuffle(shuffled)
-    found = {each.key.sequence_id: each for each in merged(shuffled, RULES.merge_timeout_ms)}
+    found = {each.key.sequence_id: each for each in merged(shuffled, RULES.merge.timeout_ms)}
     expected = merges(messages)
     assert set(found) == set(expected)
     for sequence_id, each in expected.items():

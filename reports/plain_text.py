@@ -1,9 +1,10 @@
-"""Rows as aligned columns, the way Kafka's own tools print them."""
+"""Text that fits a page: aligned columns, as Kafka's own tools print them, and sentences."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,3 +79,38 @@ def paragraph(text: str) -> list[str]:
 def wrapped(text: str, width: int) -> list[str]:
     """Return a text in lines; what has no blank, such as a path, stays whole."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+# Sentences beside tables, in lines that fit the page; or in place of a table without rows.
+
+
+def paragraphs(sentences: Iterable[str]) -> str:
+    """Return sentences one below the other; what is longer than a line goes on indented.
+
+    A name in them can do nothing to a terminal.
+    """
+    return "\n".join(
+        textwrap.fill(
+            printable(each.replace("\n", " ")),
+            WIDTH,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+        for each in sentences
+    )
+
+
+def nothing(sentence: str, said: Mapping[str, Any]) -> str:
+    """Return what to say in place of rows.
+
+    Args:
+        sentence: That there is nothing.
+        said: What the answer says besides: `cannot_tell` has reasons for which there may be
+            something all the same.
+    """
+    reasons = said.get("cannot_tell") or ()
+    if not reasons:
+        return sentence
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return paragraphs([f"Cannot tell: {reasons[0]}{more}"])

@@ -1,16 +1,17 @@
-"""Rows of a workspace's table as a table of the page."""
+"""Rows of a workspace's tables in a page: as its tables, in its charts, with marks of doubt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from reports.page.doubts import HEAD, doubts
-from reports.page.model import Cell, Grid
+from reports.charts.look import LONGEST_LABEL
+from reports.page.model import Cell, Figure, Grid
 from reports.page.texts import (
     ABSENT,
     cell_text,
@@ -22,6 +23,107 @@ from reports.page.texts import (
 )
 from schemas import table
 from schemas.shown import PAGE
+
+# Rows of tables on their way into charts: names short and told apart, times as text.
+
+Row = Mapping[str, Any]
+
+
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """Return each name as short as a chart has room for, told apart."""
+    known = list(dict.fromkeys(names))
+    made: dict[str, str] = {}
+    taken: set[str] = set()
+    for name, short in zip(known, names_cut(known, LONGEST_LABEL), strict=True):
+        form, number = short, 2
+        while form in taken:
+            form, number = f"{short} ({number})", number + 1
+        taken.add(form)
+        made[name] = form
+    return made
+
+
+def place(row: Row) -> str:
+    """Return a partition's name."""
+    return f"{row['topic']}-{row['partition']}"
+
+
+def at(value: datetime) -> str:
+    """Return a time as a chart takes it."""
+    return moment(value)
+
+
+def dicts(rows: pa.Table, *columns: str) -> list[dict[str, Any]]:
+    """Return some columns as one dictionary a row."""
+    found: list[dict[str, Any]] = rows.select(list(columns)).to_pylist()
+    return found
+
+
+def figure(
+    anchor: str,
+    title: str,
+    says: str,
+    rows: Sequence[Row],
+    draw: Callable[[Sequence[Row], str], str],
+) -> tuple[Figure, ...]:
+    """Return a chart of rows; nothing where there are none."""
+    return (Figure(anchor, title, says, draw(rows, anchor)),) if rows else ()
+
+
+# Marks of rows that a dump does not show whole: in a table of the page, and below a chart.
+
+HEAD: Final = "Cannot tell"
+_COMPLETE: Final = "complete"
+_WORDS: Final = ("missing", "incomplete_because")
+"""Columns that say what is lacking; `missing` is a number of generations in `group_churn`."""
+_LONGEST: Final = 160
+
+
+def doubts(rows: pa.Table) -> list[Cell]:
+    """Return a mark for each row with what is lacking; none where all rows are whole.
+
+    Args:
+        rows: Of a table that has `complete`, and what is lacking in words; one that has no
+            `complete` gets no marks, nor does a row of which that is null: it is of what is gone.
+    """
+    if not _has_doubt(rows):
+        return []
+    return [
+        _mark(why) if is_whole is False else Cell(ABSENT)
+        for is_whole, why in zip(rows[_COMPLETE].to_pylist(), _words(rows), strict=True)
+    ]
+
+
+def doubt_said(rows: pa.Table) -> str:
+    """Return what is said below a chart of these rows; nothing where all are whole."""
+    if not _has_doubt(rows):
+        return ""
+    lacking = rows.filter(pc.invert(rows[_COMPLETE]))
+    whys = [each for each in _words(lacking) if each is not None]
+    why = f": {name_cut(harmless(whys[0]), _LONGEST)}" if whys else ""
+    return f" Cannot tell whether {lacking.num_rows:,} of {rows.num_rows:,} rows are so{why}."
+
+
+def _has_doubt(rows: pa.Table) -> bool:
+    if _COMPLETE not in rows.column_names or not rows.num_rows:
+        return False
+    return bool(pc.any(pc.invert(rows[_COMPLETE])).as_py())
+
+
+def _words(rows: pa.Table) -> list[str | None]:
+    """Return what is lacking of each row, in words; None where no column has any."""
+    for name in _WORDS:
+        if name in rows.column_names and pa.types.is_string(rows.schema.field(name).type):
+            words: list[str | None] = rows[name].to_pylist()
+            return words
+    return [None] * rows.num_rows
+
+
+def _mark(why: str | None) -> Cell:
+    text = "cannot tell" if why is None else f"cannot tell: {harmless(why)}"
+    short = name_cut(text, _LONGEST)
+    return Cell(short, whole="" if short == text else text, tone="warning")
+
 
 NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
 _LONGEST_TEXT: Final = 160

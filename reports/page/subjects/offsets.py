@@ -1,4 +1,4 @@
-"""Expiry: which committed offsets go when, and what another retention would cost."""
+"""Committed offsets: which go when, what another retention would cost, which went and why."""
 
 from __future__ import annotations
 
@@ -7,14 +7,72 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.charts.expiring_offsets import expiry_calendar, retention_matrix
-from reports.page.chart_rows import at, dicts, figure, labels
-from reports.page.grids import columns_of, grid_of, of_so_many
+from reports.charts.offsets import expiry_calendar, removals_timeline, retention_matrix
 from reports.page.model import Figure, Grid, Subject
+from reports.page.rows import at, columns_of, dicts, figure, grid_of, labels, of_so_many
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import duration
 from schemas.expiration_rules import shared_name, tool_naming
+
+# Removals: which committed offsets went, by what, and whether rightly.
+
+_MOST_REMOVALS: Final = 20
+_MOST_MARKS: Final = 1000
+_REMOVAL_TONES: Final = {
+    "early": "critical",
+    "late": "warning",
+    "cannot_tell": "warning",
+    "on_time": "good",
+}
+_REMOVALS: Final = columns_of("offset_removals", tones={"verdict": _REMOVAL_TONES})
+
+
+def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
+    """Return the subject; None where it was not asked."""
+    if not read.has("offset_removals"):
+        return None
+    table = read.rows("offset_removals")
+    latest = table.sort_by([("removed_at", "descending"), ("group_id", "ascending")])
+    known = latest.filter(pc.is_valid(latest["removed_at"]))
+    rows = [
+        {
+            "at": at(row["removed_at"]),
+            "cause": harmless(str(row["cause"]).replace("_", " ")),
+            "verdict": harmless(str(row["verdict"]).replace("_", " ")),
+        }
+        for row in dicts(known.slice(0, _MOST_MARKS), "removed_at", "cause", "verdict")
+    ]
+    newest = dicts(known.slice(0, 1), "group_id", "removed_at", "cause")
+    says = (
+        f"The latest is of {harmless(newest[0]['group_id'])}, "
+        f"at {moment(newest[0]['removed_at'])}: {newest[0]['cause'].replace('_', ' ')}."
+        if newest
+        else ""
+    )
+    return Subject(
+        anchor="removals",
+        title="Removals",
+        question="Which committed offsets went, by what, and was it right?",
+        notes=() if table.num_rows else ("No committed offset was removed in this dump.",),
+        figures=figure(
+            "removals-timeline", "Removed offsets by cause (UTC)", says, rows, removals_timeline
+        ),
+        grids=(
+            grid_of(
+                "removals-table",
+                "Removed offsets, the latest first",
+                latest,
+                _REMOVALS,
+                top=_MOST_REMOVALS,
+                source="evaluations/offset_removals",
+                stories=stories,
+            ),
+        ),
+    )
+
+
+# Expiry: which committed offsets go when, and what another retention would cost.
 
 _EXPIRATION, _WHAT_IF = "offset_expiration", "retention_what_if"
 _OF_WHAT_IF: Final = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")

@@ -1,4 +1,4 @@
-"""Options that say which instant is asked about, and by the rules of which release.
+"""Options that say which state is asked about: at which instant, by which rules, what is assumed.
 
 TIME is an instant as people write it, or the end of the dump.
 """
@@ -6,17 +6,97 @@ TIME is an instant as people write it, or the end of the dump.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 
 import click
 from click.core import ParameterSource
 
 from analytics.epoch_times import milliseconds_of
+from analytics.replay.dump.assumptions import (
+    CLEAN_ELECTIONS,
+    COMPLETE_ARCHIVE,
+    NO_TRANSACTIONS,
+    ONE_REPLICA,
+    UNCLEAN_ELECTIONS_OFF,
+)
 from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from jobs.cli.console import Console
 from jobs.cli.options.shared import in_order
 from schemas import INTERNAL_TOPICS
+from schemas.catalog import CHECKPOINT_DELTA, KIP_932_TEXT
 from schemas.releases import OLDEST, release_key
+
+# What a person vouches for where the dump cannot tell, which every answer says: `--assume`.
+#
+# With `--dialect` it is that records are read in another way, which no release of Kafka has.
+
+_WORDS = {
+    NO_TRANSACTIONS: "no commit in the archived rows was made in a transaction",
+    CLEAN_ELECTIONS: "no election lost commits but those that the dump shows",
+    COMPLETE_ARCHIVE: "the archived rows are all there were but for what compaction removed",
+}
+_BY_SETTINGS = {
+    UNCLEAN_ELECTIONS_OFF: "unclean.leader.election.enable=false",
+    ONE_REPLICA: "offsets.topic.replication.factor=1",
+}
+
+
+def _in_one_order(
+    _ctx: click.Context, _parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(sorted(set(value)))
+
+
+assume_option = click.option(
+    "--assume",
+    type=click.Choice(sorted(_WORDS)),
+    multiple=True,
+    callback=_in_one_order,
+    help="Answer as if archived rows held no commit in a transaction, or were never incomplete, or "
+    "as if no election lost commits but those that the dump shows; repeatable.",
+)
+"""`--assume` as `assume: tuple[str, ...]`, in one order."""
+
+dialect_option = click.option(
+    "--dialect",
+    type=click.Choice([CHECKPOINT_DELTA, KIP_932_TEXT]),
+    is_eager=True,  # other options mean something else with it
+    help="Read share state as a design of Kafka had it, and no release; docs/dialects.md.",
+)
+"""`--dialect` as `dialect: str | None`."""
+_OF_OUTPUT = {
+    *("inputs", "out", "dialect", "output_format", "table", "wide", "top", "sort"),
+    *("only_problems", "quiet", "verbose", "no_progress", "no_color"),
+}
+
+
+def assumptions_in_words(assumed: Iterable[str]) -> list[str]:
+    """Return what is assumed in words."""
+    return [
+        f"by the settings given, {_WORDS[CLEAN_ELECTIONS]}: {_BY_SETTINGS[each]}"
+        if each in _BY_SETTINGS
+        else f"assumed: {_WORDS[each]} (--assume {each})"
+        for each in assumed
+    ]
+
+
+def refuse_other_options(accepted: Collection[str]) -> None:
+    """Refuse options of the running command that mean nothing in the dialect.
+
+    Args:
+        accepted: Names of parameters that mean something there, besides those of the output.
+
+    Raises:
+        click.UsageError: Another one was given.
+    """
+    context = click.get_current_context()
+    known = {*accepted, *_OF_OUTPUT}
+    for each in context.command.params:
+        source = context.get_parameter_source(str(each.name))
+        if source is ParameterSource.COMMANDLINE and each.name not in known:
+            raise click.UsageError(f"{max(each.opts, key=len)} means nothing in this dialect")
+
 
 _PARTS_OF_A_LINE = 2
 

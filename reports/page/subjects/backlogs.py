@@ -1,4 +1,7 @@
-"""Share groups: what is left to deliver, what blocks it, and how often it was tried."""
+"""What is left to read: lag of groups, and backlogs of share groups.
+
+Of share groups: what is left to deliver, what blocks it, and how often it was tried.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,86 @@ from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from reports.charts.share_records import delivery_counts, share_window
-from reports.page.chart_rows import dicts, figure, labels, place
-from reports.page.doubts import doubt_said
-from reports.page.grids import columns_of, grid_of
-from reports.page.model import Figure, Subject
-from reports.page.sections.groups import TONES
-from reports.page.texts import harmless
+from reports.charts.offsets import delivery_counts, largest_lags, share_window
+from reports.page.groups import TONES
+from reports.page.model import Figure, Grid, Subject
+from reports.page.rows import (
+    columns_of,
+    dicts,
+    doubt_said,
+    figure,
+    grid_of,
+    labels,
+    of_so_many,
+    place,
+)
+from reports.page.texts import cell_text, harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 
+# Lag: how far behind groups are, partition by partition.
+
+_MOST_BARS: Final = 12
+_MOST_LAGS: Final = 25
+_LAGS: Final = columns_of("lag", tones={"verdict": TONES})
+
+
+def lag(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
+    """Return the subject; None where it was not asked."""
+    if not read.has("lag"):
+        return None
+    return Subject(
+        anchor="lag",
+        title="Lag",
+        question="How far behind is each group, is it getting worse, and what will be lost?",
+        figures=(
+            *_bars(read, "lag", "lag-largest", "The largest lags, in records", "number"),
+            *_bars(read, "time_lag_ms", "lag-oldest", "The oldest unread records", "duration"),
+        ),
+        grids=(_grid(read, stories),),
+    )
+
+
+def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
+    columns = [*(each.name for each in _LAGS), "complete", "missing"]
+    source = "evaluations/lag"
+    grid = grid_of(
+        "lag-table",
+        "Partitions, the worst verdict first",
+        read.first("lag", _MOST_LAGS, columns),
+        _LAGS,
+        top=_MOST_LAGS,
+        source=source,
+        stories=stories,
+    )
+    return of_so_many(grid, read.count("lag"), source)
+
+
+def _bars(
+    read: WorkspaceTables, column: str, anchor: str, title: str, kind: str
+) -> tuple[Figure, ...]:
+    place_columns = ("group_id", "topic", "partition")
+    order = [(column, "descending"), *((name, "ascending") for name in place_columns)]
+    is_waited_for = (pc.field(column) > 0) & (pc.field("kind") != "stale")
+    columns = [*place_columns, column, "kind"]
+    largest = read.largest("lag", order, _MOST_BARS, columns, is_waited_for)
+    found = dicts(largest, "group_id", "topic", "partition", column)
+    names = [f"{row['group_id']} {place(row)}" for row in found]
+    named = labels(names)
+    drawn = [
+        {"place": named[name], "lag": row[column], "label": cell_text(row[column], kind)}
+        for name, row in zip(names, found, strict=True)
+    ]
+    says = f"The first is {harmless(names[0])} with {drawn[0]['label']}." if drawn else ""
+    return figure(anchor, title, says, drawn, largest_lags)
+
+
 _MOST_PLACES: Final = 12
 _MOST_RANGES: Final = 1500
-_MOST_ROWS: Final = 20
-_COLUMNS: Final = columns_of("share_backlog", tones={"status": TONES})
+_MOST_BACKLOGS: Final = 20
+_BACKLOGS: Final = columns_of("share_backlog", tones={"status": TONES})
 
 
 def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
@@ -40,8 +108,8 @@ def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
                 "share-table",
                 "Share partitions, the worst first",
                 backlog,
-                _COLUMNS,
-                top=_MOST_ROWS,
+                _BACKLOGS,
+                top=_MOST_BACKLOGS,
                 source="evaluations/share_backlog",
                 stories=stories,
             ),

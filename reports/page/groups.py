@@ -1,4 +1,6 @@
-"""One story a group with a finding: what was found, what happened to its offsets, its events.
+"""Groups of a page: the table of them, and one story a group with a finding.
+
+A story says what was found, what happened to its offsets, and its events.
 
 Its charts show who owned what, and where its committed offsets were.
 """
@@ -7,25 +9,193 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.answers.verdict_words import in_words
-from reports.charts.group_story import committed_offsets, ownership
-from reports.page.chart_rows import at, dicts, figure, labels, place
-from reports.page.doubts import doubt_said
-from reports.page.grids import columns_of, grid_of, name_cell
+from reports.answers.timeline import in_words
+from reports.charts.groups import committed_offsets, ownership
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
-from reports.page.sections.groups import MOST as MOST_GROUPS
-from reports.page.texts import LONGEST_SENTENCE, cell_text, group_anchor, harmless, name_cut
+from reports.page.rows import (
+    at,
+    columns_of,
+    dicts,
+    doubt_said,
+    figure,
+    grid_of,
+    labels,
+    name_cell,
+    of_so_many,
+    place,
+)
+from reports.page.texts import ABSENT, LONGEST_SENTENCE, cell_text, group_anchor, harmless, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from schemas import CONSUMER_OFFSETS
 from schemas.finding_rules import SEVERITIES
 
-MOST: Final = 100
+# A line as small as a word: how something went on.
+
+WIDTH: Final = 96
+HEIGHT: Final = 20
+_MOST_POINTS_OF_LINE: Final = 48
+_PAD: Final = 2
+
+
+def sparkline(points: Sequence[tuple[int, int]]) -> str:
+    """Return a step line through points, as an SVG without a text.
+
+    Args:
+        points: Times and values, in the order of times.
+    """
+    few = _points_of(points)
+    left, right = few[0][0], few[-1][0]
+    low, high = min(y for _, y in few), max(y for _, y in few)
+    path = ""
+    for number, (x, y) in enumerate(few):
+        across = round(_PAD + _share(x, left, right) * (WIDTH - 2 * _PAD), 1)
+        down = round(HEIGHT - _PAD - _share(y, low, high) * (HEIGHT - 2 * _PAD), 1)
+        path += f"M{across:g} {down:g}" if not number else f"H{across:g}V{down:g}"
+    return (
+        f'<svg class="spark" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'aria-hidden="true" focusable="false"><path d="{path}"/></svg>'
+    )
+
+
+def _share(value: int, low: int, high: int) -> float:
+    return (value - low) / (high - low) if high > low else 0.5
+
+
+def _points_of(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return at most `_MOST_POINTS_OF_LINE`: the first, last, lowest and highest among them."""
+    if len(points) <= _MOST_POINTS_OF_LINE:
+        return list(points)
+    step = (len(points) - 1) / (_MOST_POINTS_OF_LINE - 1)
+    places = {round(n * step) for n in range(_MOST_POINTS_OF_LINE)}
+    values = [y for _, y in points]
+    places |= {values.index(min(values)), values.index(max(values))}
+    return [points[n] for n in sorted(places)]
+
+
+# The table: one row a group, the worst first, with how its commits went on.
+
+MOST_GROUPS: Final = 200
+TONES: Final = {
+    **dict.fromkeys(("lost_records", "other_topic", "beyond_end", "refused"), "critical"),
+    **dict.fromkeys(("no_state", "window_full", "blocked"), "critical"),
+    **dict.fromkeys(("commits_without_progress", "silent", "unread", "stalled"), "warning"),
+    **dict.fromkeys(("held_back", "never_committed"), "warning"),
+    **dict.fromkeys(("stuck_initializing", "stuck_deleting", "cannot_tell"), "warning"),
+    **dict.fromkeys(("caught_up", "moving"), "good"),
+}
+_COLUMNS: Final = columns_of("audited_groups", tones={"verdict": TONES})
+_SPARK_AT: Final = 4
+_NAMED: Final = {
+    "severity": "Worst finding",
+    "group_type": "Type",
+    "state": "State",
+    "verdict": "Verdict",
+    "status": "Status",
+}
+
+
+def worst_groups(read: WorkspaceTables) -> pa.Table:
+    """Return the rows of `audited_groups` that the page shows."""
+    return read.first("audited_groups", MOST_GROUPS)
+
+
+def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
+    """Return the table of groups.
+
+    Args:
+        read: `audited_groups`, and `offset_history` of the groups that are shown.
+        stories: Groups that have a story.
+    """
+    rows = worst_groups(read)
+    grid = grid_of(
+        "groups-table",
+        "Groups, the worst first",
+        rows,
+        _COLUMNS,
+        top=MOST_GROUPS,
+        source="evaluations/audited_groups",
+        stories=stories,
+    )
+    grid = of_so_many(grid, read.count("audited_groups"), "evaluations/audited_groups")
+    if not grid.rows:
+        return grid
+    sparks = _sparks(read, rows)
+    return replace(
+        grid,
+        heads=(*grid.heads[:_SPARK_AT], "Commits", *grid.heads[_SPARK_AT:]),
+        rows=tuple(
+            (*row[:_SPARK_AT], spark, *row[_SPARK_AT:])
+            for row, spark in zip(grid.rows, sparks, strict=True)
+        ),
+        numbers=frozenset(n if n < _SPARK_AT else n + 1 for n in grid.numbers),
+        sentences=frozenset(),
+    )
+
+
+def _sparks(read: WorkspaceTables, groups: pa.Table) -> list[Cell]:
+    wanted = groups.select(["group_id", "busiest_topic", "busiest_partition"]).to_pylist()
+    series = _commits(read, wanted)
+    return [_spark(row, series) for row in wanted]
+
+
+def _spark(row: Mapping[str, Any], series: Mapping[Any, list[tuple[int, int]]]) -> Cell:
+    points = series.get((row["group_id"], row["busiest_topic"], row["busiest_partition"]), [])
+    if len(points) < 2:
+        return Cell(ABSENT)
+    place = harmless(f"{row['busiest_topic']}-{row['busiest_partition']}")
+    says = f"committed offset of {place}: {points[0][1]:,} to {points[-1][1]:,}"
+    return Cell(says, svg=sparkline(points))
+
+
+def _commits(
+    read: WorkspaceTables, wanted: list[Mapping[str, Any]]
+) -> dict[Any, list[tuple[int, int]]]:
+    """Return times and committed offsets of the busiest partition of each group."""
+    history = read.rows("offset_history")
+    if not history.num_rows:
+        return {}
+    groups = pa.array([row["group_id"] for row in wanted], pa.string())
+    known = history.filter(
+        pc.and_(pc.is_in(history["group_id"], groups), pc.is_valid(history["committed_offset"]))
+    )
+    keys = {(row["group_id"], row["busiest_topic"], row["busiest_partition"]) for row in wanted}
+    found: dict[Any, list[tuple[int, int]]] = {}
+    columns = ("group_id", "topic", "partition", "effective_timestamp", "committed_offset")
+    lists = [known[name].to_pylist() for name in columns[:3]]
+    times = pc.cast(known[columns[3]], pa.int64()).to_pylist()
+    for *key, time, offset in zip(*lists, times, known[columns[4]].to_pylist(), strict=True):
+        if tuple(key) in keys and time is not None:
+            found.setdefault(tuple(key), []).append((time, offset))
+    return {key: sorted(points) for key, points in found.items()}
+
+
+def counts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
+    """Return how many groups there are of each type, state and verdict."""
+    facts = []
+    rows = read.rows("audited_group_counts").to_pylist()
+    worst_first = [*SEVERITIES, "none"]
+    rows.sort(key=lambda row: worst_first.index(row["value"]) if row["value"] in worst_first else 0)
+    for name, title in _NAMED.items():
+        parts = [
+            f"{row['groups']:,} {harmless(row['value'].replace('_', ' '))}"
+            for row in rows
+            if row["property"] == name
+        ]
+        if parts:
+            facts.append(Fact(title, Cell(", ".join(parts))))
+    return tuple(facts)
+
+
+# The stories.
+
+MOST_STORIES: Final = 100
 MOST_DRAWN: Final = 16
 """So many of them have charts."""
 _MOST_FINDINGS: Final = 12
@@ -46,7 +216,7 @@ def groups_with_stories(read: WorkspaceTables) -> tuple[str, ...]:
     """Return the groups that get a story: those with the worst findings."""
     rows = read.first("audited_groups", MOST_GROUPS).to_pylist()
     found = [row["group_id"] for row in rows if any(row[each] for each in SEVERITIES)]
-    return tuple(found[:MOST])
+    return tuple(found[:MOST_STORIES])
 
 
 def stories_of(

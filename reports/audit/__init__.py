@@ -1,1 +1,0 @@
-"""What an audit found, for people and for programs."""

@@ -1,0 +1,368 @@
+"""Findings as rows, the worst first, one sentence each; as metrics; as lines of JSON; and in short.
+
+In short is how many there are, and how bad.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from reports.layout.cells import times, with_times
+from reports.layout.section import MOST, SHOWN, LongSection, Rows, as_main, table_section, without
+from reports.plain_text import WIDTH, nothing, paragraphs, printable
+from reports.quantities import count
+from reports.row_formats import Section, Text, render, rendered
+from schemas.finding_rules import CRITICAL, SEVERITIES, FindingRule
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from prometheus_client import Metric
+
+# An audit as OpenMetrics text, for a textfile collector.
+
+_BYTES: Final = {
+    "live": "live_bytes",
+    "superseded": "superseded_bytes",
+    "tombstoned": "tombstoned_bytes",
+    "standing_tombstone": "standing_tombstone_bytes",
+    "aborted": "aborted_bytes",
+    "open": "open_bytes",
+}
+"""What bytes of a topic are, and the column of `topic_usage` that has them."""
+
+
+_PLACE: Final = ("group", "topic", "partition")
+
+MEASURED: Final = ("lag", "offset_expiration", "topic_usage")
+"""The tables that are measured."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit found, and of when.
+
+    Attributes:
+        rules: Those that were looked for: one that found nothing counts 0.
+        findings: How many there are, by rule and severity.
+        tables: `MEASURED`, as far as they could be made.
+        as_of: The instant asked about.
+        ended_at: When the audit ended.
+        exit_code: Of the command.
+    """
+
+    rules: Iterable[FindingRule]
+    findings: Mapping[tuple[str, str], int]
+    tables: Mapping[str, pa.Table]
+    as_of: datetime
+    ended_at: datetime
+    exit_code: int
+
+
+def metrics_of(audited: Audited) -> str:
+    """Return the text. What cannot be told has no sample: it is never 0."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(audited))
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+class _Collector(Collector):
+    def __init__(self, audited: Audited) -> None:
+        self._audited = audited
+
+    def collect(self) -> Iterator[Metric]:
+        of = self._audited
+        yield _findings(of)
+        if "lag" in of.tables:
+            yield from _lag(of.tables["lag"])
+        if "offset_expiration" in of.tables:
+            yield _expiry(of.tables["offset_expiration"])
+        if "topic_usage" in of.tables:
+            yield _bytes(of.tables["topic_usage"])
+        for name, about, value in (
+            ("as_of_timestamp_seconds", "The instant asked about.", of.as_of.timestamp()),
+            ("audit_timestamp_seconds", "When the audit ended.", of.ended_at.timestamp()),
+            ("audit_exit_code", "The exit code of the audit.", of.exit_code),
+        ):
+            yield GaugeMetricFamily(f"groupscope_{name}", about, value)
+
+
+def _findings(of: Audited) -> Metric:
+    looked_for = {(rule.name, rule.severity): 0 for rule in of.rules if rule.is_on}
+    family = GaugeMetricFamily(
+        "groupscope_findings", "Findings of a rule.", labels=["rule", "severity"]
+    )
+    for (rule, severity), number in sorted({**looked_for, **of.findings}.items()):
+        family.add_metric([rule, severity], number)
+    return family
+
+
+def _lag(rows: pa.Table) -> Iterator[Metric]:
+    """Yield how far committed offsets are behind the ends of logs, and how far beyond them.
+
+    Kafka's tools print the latter as a lag below zero. Added up with others, as is done with
+    metrics, it would hide as much of theirs.
+    """
+    lags = GaugeMetricFamily(
+        "groupscope_group_lag",
+        "Log end offset minus committed offset; no sample where either is not known, or the "
+        "committed offset is beyond the end.",
+        labels=_PLACE,
+    )
+    beyond = GaugeMetricFamily(
+        "groupscope_group_offsets_beyond_end",
+        "How far the committed offset is beyond the log end offset; no sample where it is not.",
+        labels=_PLACE,
+    )
+    place = ["group_id", "topic", "partition"]
+    known = rows.filter(rows["lag"].is_valid())
+    for row in known.sort_by([(name, "ascending") for name in place]).to_pylist():
+        labels = [row["group_id"], row["topic"], str(row["partition"])]
+        family = lags if row["lag"] >= 0 else beyond
+        family.add_metric([_label(each) for each in labels], abs(row["lag"]))
+    yield lags
+    yield beyond
+
+
+def _expiry(rows: pa.Table) -> Metric:
+    family = GaugeMetricFamily(
+        "groupscope_offset_expires_timestamp_seconds",
+        "When the first committed offset of a group expires; no sample where none is due to.",
+        labels=["group"],
+    )
+    rows = rows.filter(rows["expires_at"].is_valid())
+    first = rows.group_by("group_id").aggregate([("expires_at", "min")]).sort_by("group_id")
+    for row in first.to_pylist():
+        family.add_metric([_label(row["group_id"])], row["expires_at_min"].timestamp())
+    return family
+
+
+def _bytes(rows: pa.Table) -> Metric:
+    family = GaugeMetricFamily(
+        "groupscope_topic_bytes",
+        "Bytes of records of an internal partition, uncompressed, by what has become of them.",
+        labels=["topic", "partition", "state"],
+    )
+    place = ["topic", "partition"]
+    sums = rows.group_by(place).aggregate([(column, "sum") for column in _BYTES.values()])
+    for row in sums.sort_by([(name, "ascending") for name in place]).to_pylist():
+        for state, column in _BYTES.items():
+            if row[f"{column}_sum"] is not None:
+                labels = [row["topic"], str(row["partition"]), state]
+                family.add_metric(labels, row[f"{column}_sum"])
+    return family
+
+
+def _label(name: str | None) -> str:
+    """Return a name that can be written as UTF-8."""
+    return (name or "").encode("utf-8", "replace").decode()
+
+
+# Findings for programs, one a line, written as `json.dumps` writes them, but by columns.
+
+_AT_ONCE: Final = 20_000
+_ROW: Final = "row"
+_ESCAPES: Final = {
+    each: json.dumps(each)[1:-1] for each in ('"', "\\", *(chr(code) for code in range(32)))
+}
+"""What JSON cannot have within a text, and what stands for it."""
+
+
+def json_lines(findings: Iterable[pa.Table]) -> Iterator[str]:
+    """Yield findings as lines, in pieces; times are as they are printed everywhere.
+
+    Args:
+        findings: Rows of `findings`, some after the others.
+    """
+    for piece in findings:
+        for start in range(0, piece.num_rows, _AT_ONCE):
+            rows = pl.DataFrame(pl.from_arrow(with_times(piece.slice(start, _AT_ONCE))))
+            lines = rows.select(_object(rows, {"evidence": _records(rows["evidence"])}))
+            yield lines.to_series().str.join("\n").item() + "\n"
+
+
+def _records(evidence: pl.Series) -> pl.Series:
+    """Return a list of objects for each finding."""
+    listed = evidence.rename(_ROW).to_frame().with_row_index("finding")
+    records = listed.filter(pl.col(_ROW).list.len() > 0).explode(_ROW)
+    fields = records[_ROW].struct.unnest()
+    objects = pl.DataFrame({"finding": records["finding"]}).with_columns(
+        fields.select(_object(fields)).to_series().alias(_ROW)
+    )
+    joined = objects.group_by("finding", maintain_order=True).agg(pl.col(_ROW).str.join(", "))
+    lists = listed.select("finding").join(joined, on="finding", how="left", maintain_order="left")
+    return pl.select(pl.format("[{}]", lists[_ROW].fill_null(""))).to_series()
+
+
+def _object(rows: pl.DataFrame, written: dict[str, pl.Series] | None = None) -> pl.Expr:
+    """Return the object of each row.
+
+    Args:
+        rows: Texts and whole numbers.
+        written: Columns that are JSON already, by name.
+    """
+    parts: list[pl.Expr] = []
+    for name, kind in rows.schema.items():
+        parts.append(pl.lit(f"{', ' if parts else '{'}{json.dumps(name)}: "))
+        if written and name in written:
+            parts.append(pl.lit(written[name]))
+        else:
+            value = _text(pl.col(name)) if kind == pl.String else pl.col(name).cast(pl.String)
+            parts.append(value.fill_null("null"))
+    return pl.concat_str(*parts, pl.lit("}"))
+
+
+def _text(column: pl.Expr) -> pl.Expr:
+    escaped = column.str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
+    return pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))
+
+
+_ALSO: Final = ("finding_id", "object_type", "suggestion", "evidence")
+_NONE: Final = "Nothing was found."
+_WORD: Final = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")
+"""A word of a command as a shell takes it: what is in quotes belongs together."""
+_INDENT: Final = " " * 6
+_GOES_ON: Final = " \\"
+
+_SCHEMA_VERSION: Final = 1
+_WORST: Final = 10
+_ENDED: Final = {
+    0: "nothing as severe as --fail-on was found",
+    1: "something as severe as --fail-on was found",
+    3: "some of the input could not be read, or an answer cannot be told",
+}
+
+
+@dataclass(frozen=True)
+class AuditFindings:
+    """What an audit found.
+
+    Attributes:
+        findings: The table, the most severe first.
+        counts: How many there are, by rule and severity.
+        accepted: What was suppressed, by entry.
+    """
+
+    findings: Rows
+    counts: Mapping[tuple[str, str], int]
+    accepted: pa.Table
+
+
+def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping[str, Any]) -> Text:
+    """Return an audit in one of the formats.
+
+    Args:
+        found: Rows of `findings`, with `change` where two audits are compared.
+        accepted: What was suppressed, by entry.
+        output_format: text, json, csv or markdown.
+        said: What JSON says besides.
+    """
+    listed = LongSection(found, _listed)
+    entries = table_section(
+        _with_times(accepted, "until"), "suppressions", title="Suppressed", also=()
+    )
+    if output_format in {"json", "csv"}:
+        return rendered([listed, entries], output_format, said)
+    shown: list[Section | LongSection] = [listed, entries]
+    sections = [each for each in shown if each.rows.num_rows]
+    told = render(sections, output_format, said)
+    parts = [_sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _listed(findings: pa.Table) -> Section:
+    has_changes = "change" in findings.column_names
+    rows = _with_times(findings, "since").append_column(
+        "is_severe", pc.not_equal(findings["severity"], "info")
+    )
+    section = as_main(table_section(rows, "findings", problem="is_severe", also=_ALSO))
+    return section if has_changes else without(section, ["change"])
+
+
+def _what_to_do(found: Rows) -> str:
+    """Return the commands of what is critical; of more than people are shown, the first ones."""
+    first = found.first(found.num_rows if found.num_rows <= MOST else SHOWN)
+    critical = first.filter(pc.equal(first["severity"], CRITICAL))
+    commands = list(filter(None, pc.unique(critical["suggestion"]).to_pylist()))
+    return (
+        "\n".join(["What to look at first:", *map(wrapped_command, commands)]) if commands else ""
+    )
+
+
+def wrapped_command(command: str) -> str:
+    """Return a command in lines that fit the page, as a shell takes them in one piece."""
+    lines = [""]
+    for word in _WORD.findall(printable(command)):
+        if lines[-1] and len(_INDENT) + len(lines[-1]) + 1 + len(word) + len(_GOES_ON) > WIDTH:
+            lines[-1] += _GOES_ON
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(
+        f"{_INDENT if number else _INDENT[:2]}{each}" for number, each in enumerate(lines)
+    )
+
+
+def _with_times(rows: pa.Table, name: str) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), name, times(rows[name]))
+
+
+def summary_of(
+    found: AuditFindings, said: Mapping[str, Any], code: int, fail_on: str
+) -> dict[str, Any]:
+    """Return what `summary.json` says.
+
+    Args:
+        found: What was found.
+        said: Of the answer: `as_of`, `input`.
+        code: The exit code.
+        fail_on: The option.
+    """
+    severities, rules = Counter[str](), Counter[str]()
+    for (rule, severity), number in found.counts.items():
+        rules[rule] += number
+        severities[severity] += number
+    worst = found.findings.first(_WORST).select(["severity", "rule", "finding_id", "message"])
+    return {
+        "schema_version": _SCHEMA_VERSION,
+        "as_of": said["as_of"],
+        "input": said["input"],
+        "kafka_version": said.get("kafka_version"),
+        "findings": {each: severities[each] for each in SEVERITIES},
+        "by_rule": dict(sorted(rules.items())),
+        "suppressed": pc.sum(found.accepted["suppressed"], min_count=0).as_py(),
+        "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
+        "worst": worst.to_pylist(),
+        "fail_on": fail_on,
+        "exit_code": code,
+        "exit_reason": _ENDED.get(code, ""),
+    }
+
+
+def _sentence_of(summary: Mapping[str, Any]) -> str:
+    """Return the counts in one sentence, and what could not be asked."""
+    counts = summary["findings"]
+    parts = [
+        f"{counts['critical']:,} critical",
+        count(counts["warning"], "warning"),
+        f"{counts['info']:,} worth knowing",
+    ]
+    suppressed = summary["suppressed"]
+    accepted = f"; {count(suppressed, 'finding')} suppressed" if suppressed else ""
+    failed = [
+        f"{name} could not be asked: {why}" for name, why in summary["could_not_be_asked"].items()
+    ]
+    return paragraphs([f"{', '.join(parts)}{accepted}", *failed])

@@ -1,1 +1,0 @@
-"""The sections of a page, each made of what a workspace holds."""
