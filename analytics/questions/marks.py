@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.log.losses import HOME
-from analytics.replay.log.marks import MARKS, with_marks_of, with_marks_of_records
+from analytics.replay.log.marks import MARKS, with_marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from analytics.replay.log.coverage import Coverage
 
 
 def marked(rows: pa.Table, owners: pa.Table, key: Sequence[str]) -> pa.Table:
@@ -29,19 +26,6 @@ def marked(rows: pa.Table, owners: pa.Table, key: Sequence[str]) -> pa.Table:
     lacking = owners.select(list(key)).cast(types).append_column("missing", owners["missing"])
     found = with_marks_of(pl.DataFrame(rows.select([*key, *own])), pl.DataFrame(lacking), key)
     return _with(rows, found)
-
-
-def marked_by_records(rows: pa.Table, coverage: Coverage, first: str, last: str) -> pa.Table:
-    """Return rows with `complete` and `missing`: what is lacking of the records that show them.
-
-    Args:
-        rows: Have `coordinator_partition` of the topic of offsets.
-        coverage: What the dump holds.
-        first: The column of the offset of the first record.
-        last: That of the last one; null where there is none yet.
-    """
-    place = pl.DataFrame(rows.select([HOME, first, last]))
-    return _with(rows, with_marks_of_records(place, coverage, first, last))
 
 
 def _with(rows: pa.Table, completeness: pl.DataFrame) -> pa.Table:

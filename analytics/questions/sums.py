@@ -7,15 +7,9 @@ below zero.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Division by a constant, rounded as division is.
 
@@ -29,41 +23,14 @@ def divided(number: pl.Expr, by: float) -> pl.Expr:
 
 
 MOST: Final = 2**63 - 1
-_LEAST: Final = -(2**63)
-_WIDE: Final = pa.decimal128(38, 0)
 
 
-def with_sums(
-    rows: pa.Table,
-    keys: Sequence[str],
-    names: Sequence[str],
-    others: Sequence[tuple[str, str]] = (),
-) -> pa.Table:
-    """Add up columns of rows that have the same key.
-
-    Args:
-        rows: Any.
-        keys: Of the groups.
-        names: Columns of int64; sums of theirs are `<name>_sum`: null where all are, `MOST` where
-            they come to that or more, and likewise below zero.
-        others: What else is made of columns, as ``pyarrow.TableGroupBy.aggregate`` names it.
-
-    Returns:
-        A row a key: the keys, and what `aggregate` calls the rest.
-    """
-    wide = rows
-    for name in names:
-        place = wide.column_names.index(name)
-        wide = wide.set_column(place, name, pc.cast(rows[name], _WIDE))
-    found = wide.group_by(list(keys)).aggregate([*((each, "sum") for each in names), *others])
-    for name in names:
-        column = f"{name}_sum"
-        held = _held(found[column])
-        found = found.set_column(found.column_names.index(column), column, held)
-    return found
+def wide_sum(number: str | pl.Expr) -> pl.Expr:
+    """Return a sum of numbers of 64 bits that cannot wrap, null where all are."""
+    each = (pl.col(number) if isinstance(number, str) else number).cast(pl.Int128)
+    return pl.when(each.count() > 0).then(each.sum())
 
 
-def _held(sums: pa.ChunkedArray) -> pa.ChunkedArray:
-    most, least = (pa.scalar(Decimal(each), _WIDE) for each in (MOST, _LEAST))
-    sums = pc.if_else(pc.greater(sums, most), most, sums)
-    return pc.cast(pc.if_else(pc.less(sums, least), least, sums), pa.int64())
+def held_sum(number: str | pl.Expr) -> pl.Expr:
+    """Return a sum as far as 64 bits hold it: else `MOST`, and likewise below zero."""
+    return wide_sum(number).clip(-MOST - 1, MOST).cast(pl.Int64)

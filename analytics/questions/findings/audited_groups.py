@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of, table_of_frame
 from analytics.questions.lag.sums import sums_of
 from analytics.questions.lag.table import CANNOT_TELL
-from analytics.questions.share.summaries import summed as share_summed
+from analytics.questions.share.status import sums_of as share_sums_of
 from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
 from analytics.tables.parted_table import Order
 from schemas import table
@@ -162,7 +162,7 @@ def _partitions(tables: Tables) -> pa.Table | None:
         sums = arrow_rows(sums_of(polars_rows(lag), "group", lag_rules()))
         parts.append(_joined(_sums(sums, sums["verdict"], sums["status"]), _spread(lag)))
     if shares is not None and shares.num_rows:
-        sums = share_summed(shares, "group", share_rules())
+        sums = arrow_rows(share_sums_of(polars_rows(shares), "group", share_rules()))
         parts.append(_joined(_sums(sums, sums["status"], None), _spread(shares)))
     if not parts:
         return None

@@ -19,7 +19,7 @@ import polars as pl
 from analytics.contracts import contract_schema
 from analytics.questions.lag.offsets import IS_OWNED, NEVER_COMMITTED, STALE, by_owner
 from analytics.questions.lag.pace import GROWING
-from analytics.questions.sums import MOST
+from analytics.questions.sums import held_sum, wide_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -199,7 +199,7 @@ def parts_of_sums(rows: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
     if by == MEMBER:
         rows = by_owner(rows)
     is_stale = pl.col("kind") == STALE
-    lag, wide = pl.col("lag").clip(0), pl.Int128
+    lag = pl.col("lag").clip(0)
     return (
         rows.with_columns(
             pl.when(~is_stale).then(lag).alias("live"), pl.when(is_stale).then(lag).alias("stale")
@@ -209,10 +209,10 @@ def parts_of_sums(rows: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
             pl.len().cast(pl.Int64).alias("partitions"),
             pl.col("group_id").n_unique().cast(pl.Int64).alias("groups"),
             # Offsets go up to 2^63 - 1, and somebody commits that one: two of them are more.
-            _added("live").cast(wide).alias("lag"),
+            wide_sum("live").alias("lag"),
             pl.col("live").max().alias("max_lag"),
-            _added("stale").alias("stale_lag"),
-            _added("lost_offsets").alias("lost_offsets"),
+            wide_sum("stale").alias("stale_lag"),
+            wide_sum("lost_offsets").alias("lost_offsets"),
             pl.col("lag").is_null().sum().cast(pl.Int64).alias("unknown_lag"),
             _rank("status", _STATUSES).min().alias("status"),
             _rank("verdict", tuple(rules.verdicts)).min().alias("verdict"),
@@ -241,10 +241,10 @@ def summed(parts: Iterable[pl.DataFrame], by: str, rules: LagRules) -> pl.DataFr
     found = pl.concat(parts).group_by(keys, maintain_order=True)
     sums = found.agg(
         pl.col("partitions", "groups").sum(),
-        _held("lag"),
+        held_sum("lag").alias("lag"),
         pl.col("max_lag").max(),
-        _held("stale_lag"),
-        _held("lost_offsets"),
+        held_sum("stale_lag").alias("stale_lag"),
+        held_sum("lost_offsets").alias("lost_offsets"),
         pl.col(counted[-1]).sum(),
         pl.col("status", "verdict").min(),
     )
@@ -264,17 +264,6 @@ def sums_in_order(sums: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
 def sums_of(rows: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
     """Return sums of the whole table `lag` (`summed`)."""
     return summed([parts_of_sums(rows, by, rules)], by, rules)
-
-
-def _added(name: str) -> pl.Expr:
-    """Return a sum, null where all are."""
-    number = pl.col(name).cast(pl.Int128)
-    return pl.when(number.count() > 0).then(number.sum())
-
-
-def _held(name: str) -> pl.Expr:
-    # So it stays the largest lag of all, and wraps to none below zero.
-    return _added(name).clip(-MOST - 1, MOST).cast(pl.Int64).alias(name)
 
 
 def _rank(name: str, order: Sequence[str]) -> pl.Expr:

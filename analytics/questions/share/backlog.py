@@ -10,13 +10,18 @@ import polars as pl
 
 from analytics.contracts import contract_frame
 from analytics.questions.share.faults import state_faults, stuck_phases
-from analytics.questions.share.lifecycle.phases import parted_by_clock
+from analytics.questions.share.group_pictures import parted_by_clock
 from analytics.questions.share.open_transactions import STABLE_ENDS, with_isolation
 from analytics.questions.share.settings import ALWAYS, ASSUMED, DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.questions.share.share_log import HOME, KEY, counted, first_covers, size_of
 from analytics.questions.share.stalls import current_records, stalls
-from analytics.questions.share.state_gaps import StateCoverage, with_absence
-from analytics.questions.share.status import CANNOT_TELL, GROUPS_WENT_BACK, WENT_BACK, with_status
+from analytics.questions.share.state_topic import StateCoverage, with_absence
+from analytics.questions.share.status import (
+    CANNOT_TELL,
+    GROUPS_WENT_BACK,
+    WENT_BACK,
+    with_status,
+)
 from analytics.questions.share.window import (
     NOT_STORED,
     STATE_NAMES,

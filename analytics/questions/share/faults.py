@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from analytics.questions.share.lifecycle.phases import DELETING, INITIALIZING
+from analytics.questions.share.group_pictures import DELETING, INITIALIZING
 from analytics.questions.share.settings import ASSUMED
 from analytics.questions.share.share_log import HOME, KEY, first_covers
 from analytics.questions.share.status import moment

@@ -11,19 +11,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow.compute as pc
+import polars as pl
 
-from analytics.contracts import table_of
+from analytics.contracts import contract_schema
 from analytics.gaps.gap import joined
 from analytics.gaps.internal_topics import left_out_of, partition_count
 from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC
+from analytics.replay.log.arrow_rows import polars_rows
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE
 from schemas.share_rules import group_type_setting, limit_verdicts, share_limits
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from analytics.gaps.group_selection import GroupSelection
     from analytics.replayed.given_settings import Settings
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -75,10 +74,12 @@ class Seen:
     """What records show of what is limited.
 
     Attributes:
-        by_group: Of delivery_count, window_offsets and members: by group the most there is.
+        by_group: Of delivery_count, window_offsets and members: by group the most there is; of
+            groups without settings of their own one with as much as any suffices.
         groups: How many share groups there are; None where not all were asked for.
         state_partitions: How many partitions `__share_group_state` has; None where not known.
-        incomplete: By group what the dump lacks of it, in words.
+        incomplete: By group what the dump lacks of it, in words; of groups without settings of
+            their own the first by name suffices.
         left_out: Which groups are not among these, in words; None where all are.
     """
 
@@ -91,7 +92,7 @@ class Seen:
 
 def share_limits_found(
     said: LimitSettings, seen: Seen, types: Mapping[str, str], release: str
-) -> pa.Table:
+) -> pl.DataFrame:
     """Return the table, the worst verdict first.
 
     Args:
@@ -108,7 +109,7 @@ def share_limits_found(
     rows += _of_types(said, types, seen.left_out)
     rank = list(limit_verdicts())
     rows.sort(key=lambda row: rank.index(row["verdict"]))
-    return table_of("share_limits", rows)
+    return pl.DataFrame(rows, contract_schema("share_limits"), orient="row")
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,9 @@ def _of_types(
 _BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
 
 
-def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Table) -> pa.Table:
+def limits_of(
+    state: ReplayedWorkspace, selected: GroupSelection, backlog: pl.DataFrame
+) -> pl.DataFrame:
     """Return the table `share_limits`.
 
     Args:
@@ -304,24 +307,26 @@ def limits_of(state: ReplayedWorkspace, selected: GroupSelection, backlog: pa.Ta
         selected: The share groups that are asked about.
         backlog: The table `share_backlog`.
     """
-    tables, groups = state.tables, selected.rows
-    everyone = tables.read("groups", ["group_id", "group_type"])
-    types = dict(zip(*(each.to_pylist() for each in everyone.columns), strict=True))
-    said = limit_settings(tables.read("configs"), state.settings)
-    asked = set(types) | set(groups["group_id"].to_pylist())
+    tables, groups = state.tables, polars_rows(selected.rows)
+    said = limit_settings(polars_rows(tables.read("configs")), state.settings)
+    # Groups without a setting of their own are never gone through: there may be many.
+    is_set = pl.col("group_id").is_in([*said.groups])
+    everyone = polars_rows(tables.read("groups", ["group_id", "group_type"]))
+    types = dict(everyone.filter(is_set).iter_rows())
     if tables.selection.groups:
+        asked = set(types) | set(groups.filter(is_set)["group_id"])
         own = {group: values for group, values in said.groups.items() if group in asked}
         said = LimitSettings(said.brokers, own)
     # What cannot be told may be that there are more groups, or less.
     left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
     seen = Seen(
         {
-            **{kind: _most_by_group(backlog, column) for kind, column in _BACKLOG.items()},
-            "members": _most_by_group(groups, "member_count"),
+            **{kind: most_by_group(backlog, column, is_set) for kind, column in _BACKLOG.items()},
+            "members": most_by_group(groups, "member_count", is_set),
         },
-        None if left_out else groups.num_rows,
+        None if left_out else groups.height,
         partition_count(state, SHARE_GROUP_STATE),
-        {**_missing(groups), **_missing(backlog)},
+        lacking_by_group(groups, backlog, is_set),
         left_out,
     )
     return share_limits_found(said, seen, types, state.release)
@@ -335,7 +340,7 @@ def _left_out(state: ReplayedWorkspace) -> str | None:
     return joined(left_out_of(state.manifest, asked))
 
 
-def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
+def limit_settings(configs: pl.DataFrame, settings: Settings) -> LimitSettings:
     """Return what limits are set to; of brokers that disagree the one that comes first is taken.
 
     Args:
@@ -349,11 +354,10 @@ def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
     own = {each.of_group.name for each in share_limits().values() if each.of_group}
     own.add(group_type_setting()[0])
     groups: dict[str, dict[str, LimitValue]] = {}
-    columns = ["resource_type", "resource", "name", "value"]
-    for row in configs.select(columns).to_pylist():
-        if row["resource_type"] == "group" and row["name"] in own and row["value"] is not None:
-            found = groups.setdefault(row["resource"], {})
-            found[row["name"]] = LimitValue(row["value"], DYNAMIC)
+    is_own = (pl.col("resource_type") == "group") & pl.col("name").is_in([*own])
+    of_groups = configs.filter(is_own & pl.col("value").is_not_null())
+    for group, name, value in of_groups.select("resource", "name", "value").iter_rows():
+        groups.setdefault(group, {})[name] = LimitValue(value, DYNAMIC)
     for group, values in settings.from_file.groups.items():
         given = {name: LimitValue(text, BROKER_CONFIG) for name, text in values.items()}
         groups.setdefault(group, {}).update(
@@ -364,16 +368,29 @@ def limit_settings(configs: pa.Table, settings: Settings) -> LimitSettings:
     )
 
 
-def _most_by_group(rows: pa.Table, column: str) -> Mapping[str, int]:
-    """Return by group the most of a column; nothing of groups where it is null."""
-    known = rows.select(["group_id", column])
-    known = known.filter(pc.is_valid(known[column]))
-    found: list[dict[str, Any]] = (
-        known.group_by("group_id").aggregate([(column, "max")]).to_pylist()
-    )
-    return {each["group_id"]: each[f"{column}_max"] for each in found}
+def most_by_group(rows: pl.DataFrame, column: str, is_set: pl.Expr) -> Mapping[str, int]:
+    """Return by group the most of a column: of groups with settings, and of the others the most.
+
+    Args:
+        rows: `group_id` and the column; nothing counts of groups where it is null.
+        column: Its name.
+        is_set: Which groups have settings of their own.
+    """
+    known = rows.filter(pl.col(column).is_not_null())
+    found = known.group_by("group_id").agg(pl.col(column).max())
+    # Of several with as much it is the last by name.
+    most = found.filter(~is_set).sort(column, "group_id").tail(1)
+    return dict(pl.concat([found.filter(is_set), most]).iter_rows())
 
 
-def _missing(rows: pa.Table) -> Mapping[str, str]:
-    lost = rows.filter(pc.invert(rows["complete"])).select(["group_id", "missing"])
-    return {each["group_id"]: each["missing"] or "not known" for each in lost.to_pylist()}
+def lacking_by_group(
+    groups: pl.DataFrame, backlog: pl.DataFrame, is_set: pl.Expr
+) -> Mapping[str, str]:
+    """Return by group what is lacking: of groups with settings, and of the others the first."""
+    why = pl.col("missing").fill_null("not known")
+    # What its backlog lacks goes before what the group does.
+    both = pl.concat(
+        rows.filter(~pl.col("complete")).select("group_id", why) for rows in (groups, backlog)
+    ).unique("group_id", keep="last", maintain_order=True)
+    first = both.filter(~is_set).sort("group_id").head(1)
+    return dict(pl.concat([both.filter(is_set), first]).iter_rows())

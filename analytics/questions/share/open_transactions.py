@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.questions.share.settings import ISOLATION, READ_COMMITTED
-from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.meanings import instant
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from analytics.questions.share.settings import ShareSettings
 
 COLUMNS: Final = ("partition", "offset", "is_tombstone", "key", "value")
@@ -44,18 +41,17 @@ NO_TRANSACTION_LOG: Final = (
 _PLACE: Final = ("topic", "partition")
 
 
-def open_transactions(records: pa.Table) -> pl.DataFrame:
+def open_transactions(records: pl.DataFrame) -> pl.DataFrame:
     """Return the oldest open transaction of each partition that has one: `TRANSACTIONS`.
 
     Args:
         records: `COLUMNS`, cut at the instant.
     """
-    if not records.num_rows:
+    if records.is_empty():
         return TRANSACTIONS.to_frame()
     key, value = pl.col("key").struct, pl.col("value").struct
     last = (
-        polars_rows(records.select(list(COLUMNS)))
-        .select(
+        records.select(
             "partition",
             "offset",
             "is_tombstone",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.contracts import table_of_frame
 from analytics.gaps.gap import Gap, gap
@@ -24,22 +23,23 @@ from analytics.questions.share.backlog import (
 )
 from analytics.questions.share.limits import limits_of
 from analytics.questions.share.open_transactions import STABLE_ENDS
-from analytics.questions.share.prunable import prunable
 from analytics.questions.share.records import share_records, steps_of
 from analytics.questions.share.settings import settings_found
 from analytics.questions.share.stall_history import named_stalls, stall_history
-from analytics.questions.share.state_gaps import (
+from analytics.questions.share.state_topic import (
     StateCoverage,
     gaps_of_all_groups,
     gaps_of_state,
+    prunable,
     with_possible_claims,
 )
-from analytics.questions.share.summaries import BY, summed
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.questions.share.status import BY, CANNOT_TELL, sums_of
+from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names
+from analytics.replayed.whole_groups import frame_of
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.share_rules import limit_verdicts, share_rules
@@ -86,13 +86,16 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
     """
     rules = share_rules(state.settings.from_file.thresholds("share"))
     selected = select_groups(state, "share", with_offsets=False)
-    settings = settings_found(state.release, state.tables.read("configs"), state.settings)
+    settings = settings_found(state.release, frame_of(state.tables.read("configs")), state.settings)
     gaps = gaps_of_state(state)
     shares, unnamed = with_names(state.tables.read("share_partitions"))
-    tables = _made(state, selected, shares, settings.settings, rules, asked.end_offsets, gaps)
-    rows = tables["share_backlog"]
-    groups = selected.without_missing(rows["group_id"].unique().to_pylist())
-    sums = {SUMS: summed(rows, asked.by, rules)} if asked.by in BY else {}
+    made = _made(
+        state, selected, frame_of(shares), settings.settings, rules, asked.end_offsets, gaps
+    )
+    tables = {name: table_of_frame(name, rows) for name, rows in made.items()}
+    rows = made["share_backlog"]
+    groups = selected.without_missing(rows["group_id"].unique())
+    sums = {SUMS: arrow_rows(sums_of(rows, asked.by, rules))} if asked.by in BY else {}
     return Answer(
         tables,
         groups,
@@ -113,19 +116,19 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
 def _made(
     state: ReplayedWorkspace,
     selected: GroupSelection,
-    shares: pa.Table,
+    shares: pl.DataFrame,
     settings: ShareSettings,
     rules: ShareRules,
     end_offsets: str | None,
     gaps: Mapping[int, str],
-) -> dict[str, pa.Table]:
+) -> dict[str, pl.DataFrame]:
     """Return the tables by name."""
     tables, as_of = state.tables, instant_of(state)
-    groups = pa.chunked_array(
-        [*selected.rows["group_id"].chunks, *shares["group_id"].chunks], pa.string()
-    ).unique()
-    wanted = pc.is_in(shares["topic"], state.topics_wanted(shares["topic"]))
-    asked = with_possible_claims(polars_rows(shares.filter(wanted)), state)
+    chosen = frame_of(selected.rows)
+    groups = pl.concat([chosen["group_id"], shares["group_id"]]).unique()
+    topics = pa.chunked_array([shares["topic"].unique().to_arrow().cast(pa.string())])
+    is_wanted = pl.col("topic").is_in(state.topics_wanted(topics).to_pylist())
+    asked = with_possible_claims(shares.filter(is_wanted), state)
     records = share_records(state, groups, is_state_whole=not gaps)
     logs, coverage = data_logs(state), known_coverage(state)
     samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
@@ -134,17 +137,15 @@ def _made(
         ShareQuestion(
             ShareTables(
                 asked,
-                polars_rows(tables.read("share_batches")),
-                polars_rows(selected.rows),
-                polars_rows(
-                    tables.read("assignments", ["group_id", "kind", "topic_id", "partition"])
-                ),
+                frame_of(tables.read("share_batches")),
+                chosen,
+                frame_of(tables.read("assignments", ["group_id", "kind", "topic_id", "partition"])),
                 records.phases,
                 records.transactions,
-                polars_rows(logs.stable.select(STABLE_ENDS.names())),
+                frame_of(logs.stable.select(STABLE_ENDS.names())),
             ),
             records.log,
-            polars_rows(_ends(state, end_offsets, logs, as_of)),
+            _ends(state, end_offsets, logs, as_of),
             EndOffsetSamples.of(pa.concat_tables(samples)),
             pl.Series(topics_gone(state), dtype=pl.String),
             settings,
@@ -155,7 +156,7 @@ def _made(
             clocks_of_topic(coverage.clocks, CONSUMER_OFFSETS),
         )
     )
-    topics = polars_rows(StoredTables(tables.workspace).read("topics"))
+    topics = frame_of(StoredTables(tables.workspace).read("topics"))
     stalls = stall_history(
         records.whole_log,
         round(rules.stalled.minutes * _MINUTE),
@@ -172,42 +173,39 @@ def _made(
         "share_stalls": named_stalls(stalls, topics),
         "share_prunable": prunable(records.state, topics, lacking),
     }
-    answered = {name: table_of_frame(name, frame) for name, frame in made.items()}
-    answered |= {
+    made |= {
         "share_steps": steps_of(records, rules, state, coverage),
-        "share_limits": limits_of(state, selected, answered["share_backlog"]),
+        "share_limits": limits_of(state, selected, found.rows),
     }
-    return {name: answered[name] for name in SHARE.tables}
+    return {name: made[name] for name in SHARE.tables}
 
 
 def _ends(
     state: ReplayedWorkspace, end_offsets: str | None, logs: DataLogs, as_of: datetime
-) -> pa.Table:
+) -> pl.DataFrame:
     """Return where logs end; before the end of a dump time indexes tell some of it exactly."""
-    given = end_offsets_at(state, end_offsets)
+    given = frame_of(end_offsets_at(state, end_offsets))
     if state.is_end:
         return given
-    indexed = logs.ends_at(as_of)
-    indexed = indexed.filter(pc.equal(indexed["log_end_bound"], EXACT))
-    others = indexed.join(given.select(_PLACE), _PLACE, join_type="left anti")
-    return pa.concat_tables([given, others.select(given.column_names)])
+    indexed = frame_of(logs.ends_at(as_of)).filter(pl.col("log_end_bound") == EXACT)
+    return pl.concat([given, indexed.join(given, _PLACE, "anti").select(given.columns)])
 
 
 def _doubts(
-    rows: pa.Table, groups: GroupSelection, gaps: Mapping[int, str], state: ReplayedWorkspace
+    rows: pl.DataFrame, groups: GroupSelection, gaps: Mapping[int, str], state: ReplayedWorkspace
 ) -> list[Gap]:
     """Return what cannot be told of share partitions, each reason once with how often."""
-    lost = rows.filter(pc.equal(rows["status"], "cannot_tell"))
-    counted = pc.value_counts(pc.coalesce(lost["missing"], lost["reason"], "not known")).to_pylist()
+    lost = rows.filter(pl.col("status") == CANNOT_TELL)
+    why = pl.coalesce("missing", "reason", pl.lit("not known")).alias("why")
     unknown = (
-        gap("share_state_unknown", share_partitions=each["counts"], why=each["values"])
-        for each in counted
+        gap("share_state_unknown", share_partitions=count, why=reason)
+        for reason, count in lost.group_by(why).agg(pl.len()).iter_rows()
     )
     found = sorted(unknown, key=lambda each: each.words)
     if not gaps or state.tables.selection.topics:
         return found
     # What the group records do not name (4.0 names nothing) may have been in what is missing.
-    without = set(groups.rows["group_id"].to_pylist()) - set(rows["group_id"].to_pylist())
+    without = set(groups.rows["group_id"].to_pylist()) - set(rows["group_id"])
     listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
     return [
         *found,

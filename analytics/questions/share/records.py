@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from analytics.questions.marks import marked_by_records
-from analytics.questions.share.lifecycle.phases import COLUMNS as PICTURE_COLUMNS
-from analytics.questions.share.lifecycle.phases import phases
-from analytics.questions.share.lifecycle.pictures import pictures_of
-from analytics.questions.share.lifecycle.share_steps import share_steps
-from analytics.questions.share.lifecycle.state_acts import StepRecords
+from analytics.questions.share.group_pictures import COLUMNS as PICTURE_COLUMNS
+from analytics.questions.share.group_pictures import KnownLogs, StepRecords, phases
 from analytics.questions.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
 from analytics.questions.share.open_transactions import open_transactions
-from analytics.questions.share.prunable import (
-    SNAPSHOT_COLUMNS,
-    UPDATE_COLUMNS,
-    StateRecords,
-)
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
+from analytics.questions.share.state_topic import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
+from analytics.questions.share.steps import share_steps
 from analytics.replay.log.losses_at import leading
+from analytics.replay.log.marks import with_marks_of_records
 from analytics.replayed.records import Records
+from analytics.replayed.replayed_workspace import known_coverage
+from analytics.replayed.whole_groups import frame_of
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
@@ -58,7 +53,7 @@ class ShareRecords:
 
 
 def share_records(
-    state: ReplayedWorkspace, groups: pa.Array, *, is_state_whole: bool = True
+    state: ReplayedWorkspace, groups: pl.Series, *, is_state_whole: bool = True
 ) -> ShareRecords:
     """Read what share groups' state rests on.
 
@@ -69,60 +64,55 @@ def share_records(
         groups: The groups that are asked about.
         is_state_whole: Whether the dump lacks nothing of share state.
     """
-    starts = _log_starts(state)
-    whole = [Records(state).table(name, COLUMNS) for name in ("share_snapshot", "share_update")]
+    starts, read = _log_starts(state), Records(state).table
+    whole = [frame_of(read(name, COLUMNS)) for name in ("share_snapshot", "share_update")]
     snapshots, updates = (_above(each, starts) for each in whole)
     pictures, metadata, members = (
-        _of_groups(Records(state).table(f"share_group_{name}", PICTURE_COLUMNS), groups)
+        _of_groups(frame_of(read(f"share_group_{name}", PICTURE_COLUMNS)), groups)
         for name in ("state_partition_metadata", "metadata", "member_metadata")
     )
+    logs = _known_logs(state, is_state_whole=is_state_whole)
     whole_log = share_log(*(_of_groups(each, groups) for each in whole))
     return ShareRecords(
         share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
         whole_log,
-        StateRecords(
-            snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), starts
-        ),
+        StateRecords(snapshots.select(SNAPSHOT_COLUMNS), updates.select(UPDATE_COLUMNS), starts),
         phases(pictures),
-        StepRecords(
-            pictures_of(pictures),
-            metadata,
-            members,
-            whole_log,
-            _complete_from(state),
-            is_state_whole,
-            are_clocks_alike=not any(
-                each["led"] for each in state.manifest.get("leader_clocks", ())
-            ),
-        ),
-        _transactions(state),
+        StepRecords(pictures, metadata, members, whole_log, logs),
+        open_transactions_at(state),
+    )
+
+
+def _known_logs(state: ReplayedWorkspace, *, is_state_whole: bool) -> KnownLogs:
+    coverage = known_coverage(state)
+    return KnownLogs(
+        _complete_from(state),
+        is_state_whole,
+        {
+            number: offset
+            for (topic, number), offset in coverage.cleaned_until.items()
+            if topic == CONSUMER_OFFSETS
+        },
+        are_clocks_alike=not any(each["led"] for each in state.manifest.get("leader_clocks", ())),
     )
 
 
 def steps_of(
     records: ShareRecords, rules: ShareRules, state: ReplayedWorkspace, coverage: Coverage
-) -> pa.Table:
+) -> pl.DataFrame:
     """Return the table `share_steps` of the topics that are asked for."""
-    born = {
-        number: offset
-        for (topic, number), offset in coverage.cleaned_until.items()
-        if topic == CONSUMER_OFFSETS
-    }
-    steps = share_steps(
-        replace(records.steps, born_from=born), round(rules.steps.slack_seconds * 1000)
-    )
-    found = marked_by_records(steps, coverage, "began_offset", "ended_offset")
-    wanted = pc.or_(
-        pc.is_null(found["topic"]),
-        pc.is_in(found["topic"], state.topics_wanted(pc.fill_null(found["topic"], ""))),
-    )
-    return found.filter(wanted)
+    steps = share_steps(records.steps, round(rules.steps.slack_seconds * 1000))
+    found = with_marks_of_records(steps, coverage, "began_offset", "ended_offset")
+    topics = found["topic"].unique().drop_nulls().to_arrow().cast(pa.string())
+    wanted = state.topics_wanted(pa.chunked_array([topics])).to_pylist()
+    return found.filter(pl.col("topic").is_null() | pl.col("topic").is_in(wanted))
 
 
-def _transactions(state: ReplayedWorkspace) -> pl.DataFrame | None:
+def open_transactions_at(state: ReplayedWorkspace) -> pl.DataFrame | None:
+    """Return the oldest open transaction of each partition; None without a transaction log."""
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
-    return open_transactions(Records(state).table("transaction_log", TRANSACTION_COLUMNS))
+    return open_transactions(frame_of(Records(state).table("transaction_log", TRANSACTION_COLUMNS)))
 
 
 def _complete_from(state: ReplayedWorkspace) -> Mapping[int, int]:
@@ -150,18 +140,13 @@ def _first_base(partition: Mapping[str, Any]) -> int | None:
     return min((int(each) for each in names if each.isdecimal()), default=None)
 
 
-def _above(records: pa.Table, starts: Mapping[int, int]) -> pa.Table:
-    for partition, start in starts.items():
-        if start and records.num_rows:
-            is_below = pc.and_(
-                pc.equal(records["partition"], partition), pc.less(records["offset"], start)
-            )
-            records = records.filter(pc.invert(is_below))
-    return records
+def _above(records: pl.DataFrame, starts: Mapping[int, int]) -> pl.DataFrame:
+    """Return the records that were not deleted below the start of their log."""
+    start = pl.col("partition").replace_strict(
+        list(starts), list(starts.values()), default=0, return_dtype=pl.Int64
+    )
+    return records.filter(pl.col("offset") >= start)
 
 
-def _of_groups(records: pa.Table, groups: pa.Array) -> pa.Table:
-    if not records.num_rows:
-        return records
-    group = pc.struct_field(records["key"].combine_chunks(), "group_id")
-    return records.filter(pc.is_in(group, groups))
+def _of_groups(records: pl.DataFrame, groups: pl.Series) -> pl.DataFrame:
+    return records.filter(pl.col("key").struct.field("group_id").is_in(groups.implode()))

@@ -17,8 +17,6 @@ from schemas.share_rules import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 
 DELIVERY_LIMIT: Final = "group.share.delivery.count.limit"
@@ -109,7 +107,7 @@ class FoundSettings:
     findings: tuple[str, ...]
 
 
-def settings_found(release: str, configs: pa.Table, settings: Settings) -> FoundSettings:
+def settings_found(release: str, configs: pl.DataFrame, settings: Settings) -> FoundSettings:
     """Return what share groups go by.
 
     Brokers read these settings when they start, from their files alone: what the metadata log has
@@ -151,13 +149,13 @@ def _of_brokers(
     return Setting(default_share_setting(name, release), ASSUMED)
 
 
-def _in_dump(configs: pa.Table) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
-    names = ["resource_type", "resource", "name", "value", "since"]
-    for row in configs.select(names).to_pylist():
-        if row["resource_type"] == "group" and row["value"] is not None:
-            since = row["since"]
-            since_ms = ALWAYS if since is None else round(since.timestamp() * 1000)
-            yield row["resource"], {row["name"]: row["value"]}, DYNAMIC, since_ms
+def _in_dump(configs: pl.DataFrame) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
+    of_groups = configs.filter(
+        (pl.col("resource_type") == "group") & pl.col("value").is_not_null()
+    ).select("resource", "name", "value", "since")
+    for group, name, value, since in of_groups.iter_rows():
+        since_ms = ALWAYS if since is None else round(since.timestamp() * 1000)
+        yield group, {name: value}, DYNAMIC, since_ms
 
 
 def _given(given: GivenSettings) -> Iterable[tuple[str, Mapping[str, str], str, int]]:

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.share.share_fold import Ranges, greatest, merged
 from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE, UNCHANGED, UPDATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
 KEY: Final = ("group_id", "topic_id", "partition")
 HOME: Final = "coordinator_partition"
@@ -103,7 +100,7 @@ class ShareLog:
         return self.shares.unique(KEY, keep="last", maintain_order=True).select(*KEY, "share")
 
 
-def share_log(snapshots: pa.Table, updates: pa.Table) -> ShareLog:
+def share_log(snapshots: pl.DataFrame, updates: pl.DataFrame) -> ShareLog:
     """Bring decoded records into order.
 
     Args:
@@ -132,7 +129,7 @@ def share_log(snapshots: pa.Table, updates: pa.Table) -> ShareLog:
     return ShareLog(shares.select(SHARES.names()), _with_runs(records), _disjoint(stored), stored)
 
 
-def _columns(table: pa.Table, *, is_update: bool) -> pl.DataFrame:
+def _columns(rows: pl.DataFrame, *, is_update: bool) -> pl.DataFrame:
     """Return a decoded table's columns side by side; numbers are int64, absent ones -1."""
     fields = pl.Struct({old: RANGES[new] for new, old in _BATCH.items()})
     types: dict[str, pl.DataType] = {
@@ -140,10 +137,9 @@ def _columns(table: pa.Table, *, is_update: bool) -> pl.DataFrame:
         **dict.fromkeys(("offset", "at", "kind", *_NUMBERS), pl.Int64()),
         "state_batches": pl.List(fields),
     }
-    if not table.num_rows:
+    if rows.is_empty():
         # Where a workspace holds no decoded tables, columns have no types either.
         return pl.DataFrame(schema=types)
-    rows = polars_rows(table.select(list(COLUMNS)))
     value_type = rows.schema["value"]
     assert isinstance(value_type, pl.Struct)
     here = {each.name for each in value_type.fields}

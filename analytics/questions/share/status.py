@@ -1,19 +1,26 @@
-"""One word on each share partition: what a person on call should look into first."""
+"""One word on each share partition: what a person on call should look into first. And the sums.
+
+The backlog is added up by group and by topic, the worst word first. A share partition whose number
+is not known is counted, so that a sum that lacks it says so.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from analytics.epoch_times import EPOCH
+from analytics.questions.sums import held_sum, wide_sum
 from analytics.replay.log.meanings import TIME
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from schemas.share_rules import ShareRules
+
 
 # What is said of share partitions where a clock was set or wrong: times measure nothing then.
 
@@ -112,3 +119,83 @@ def _moved_lately(rules: ShareRules, as_of: datetime) -> pl.Expr:
     since = moment(as_of - timedelta(minutes=rules.stalled.minutes))
     is_exact = pl.col("start_moved_bound") == "exact"
     return ((pl.col("start_moved_at") > since) & is_exact).fill_null(value=False)
+
+
+BY: Final = {"group": ("group_id",), "topic": ("topic",)}
+"""What the backlog is added up by, and the columns that tell the sums apart."""
+
+_SUMS: Final = (
+    *("lag", "records_left", "in_flight", "near_limit_count", "archived_count", "lost_offsets"),
+    "offsets_beyond_end",
+)
+_STUCK: Final = ("window_full", "blocked", "stalled")
+
+
+def parts_of_sums(rows: pl.DataFrame, by: str, rules: ShareRules) -> pl.DataFrame:
+    """Add up rows of whole groups, to be added to those of others (`summed`).
+
+    Args:
+        rows: The table `share_backlog`.
+        by: A key of `BY`.
+        rules: Which status is worse.
+    """
+    return (
+        rows.with_columns(pl.col("lag").clip(0).alias("live"))
+        .group_by(BY[by])
+        .agg(
+            pl.len().cast(pl.Int64).alias("partitions"),
+            pl.col("group_id").n_unique().cast(pl.Int64).alias("groups"),
+            *(wide_sum("live" if name == "lag" else name).alias(name) for name in _SUMS),
+            unknown_lag=pl.col("lag").is_null().sum().cast(pl.Int64),
+            stalled_since=pl.col("stalled_since").filter(pl.col("status").is_in(_STUCK)).min(),
+            status=_rank(rules).min(),
+        )
+    )
+
+
+def summed(parts: Iterable[pl.DataFrame], by: str, rules: ShareRules) -> pl.DataFrame:
+    """Return sums of the backlog, worst status first.
+
+    Args:
+        parts: As `parts_of_sums` returns them, each of other groups.
+        by: A key of `BY`.
+        rules: Which status is worse.
+
+    Returns:
+        The columns of `BY`; `partitions`, `groups`; sums of what is known (`MOST`
+        where they are that or more): `lag` (state beyond the
+        end of a log counting nothing), `records_left`, `in_flight`, `near_limit_count`,
+        `archived_count`, `lost_offsets`, `offsets_beyond_end`; `unknown_lag` (partitions whose lag
+        is not known), `stalled_since` (the earliest of those that are blocked or stalled),
+        `status` (the worst).
+    """
+    words = dict(enumerate(rules.statuses))
+    sums = (
+        pl.concat(parts)
+        .group_by(BY[by])
+        .agg(
+            pl.col("partitions", "groups").sum(),
+            *(held_sum(name).alias(name) for name in _SUMS),
+            pl.col("unknown_lag").sum(),
+            pl.col("stalled_since", "status").min(),
+        )
+        .with_columns(pl.col("status").replace_strict(words, return_dtype=pl.String))
+    )
+    return sums_in_order(sums, by, rules)
+
+
+def sums_of(rows: pl.DataFrame, by: str, rules: ShareRules) -> pl.DataFrame:
+    """Return sums of the whole table `share_backlog` (`summed`)."""
+    return summed([parts_of_sums(rows, by, rules)], by, rules)
+
+
+def sums_in_order(sums: pl.DataFrame, by: str, rules: ShareRules) -> pl.DataFrame:
+    """Return sums of other groups each in the order of `summed`."""
+    order = [_rank(rules), pl.col("records_left"), *map(pl.col, BY[by])]
+    descending = [False, True, *(False for _ in BY[by])]
+    return sums.sort(order, descending=descending, nulls_last=True)
+
+
+def _rank(rules: ShareRules) -> pl.Expr:
+    words = {word: rank for rank, word in enumerate(rules.statuses)}
+    return pl.col("status").replace_strict(words, return_dtype=pl.Int32)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.share.state_gaps import gaps_of_all_groups
+from analytics.questions.share.state_topic import gaps_of_all_groups
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
 PARTITIONS = [

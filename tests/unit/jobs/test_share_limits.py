@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 
 from analytics.questions.share.limits import LimitValue, limit_settings
 from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
@@ -14,9 +14,8 @@ NAMES = ("resource_type", "resource", "name", "value")
 SIZE, OWN = "group.share.max.size", "share.delivery.count.limit"
 
 
-def configs(*rows: tuple[Any, ...]) -> pa.Table:
-    schema = pa.schema([(name, pa.string()) for name in NAMES])
-    return pa.Table.from_pylist([dict(zip(NAMES, row, strict=True)) for row in rows], schema)
+def configs(*rows: tuple[Any, ...]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), dict.fromkeys(NAMES, pl.String), orient="row")
 
 
 def test_a_file_of_ours_goes_before_the_brokers() -> None:

@@ -22,6 +22,7 @@ from analytics.questions.share.settings import (
     settings_found,
 )
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
+from analytics.replayed.whole_groups import frame_of
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SINCE_MS = round(SINCE.timestamp() * 1000)
@@ -47,7 +48,7 @@ def found(
 ) -> FoundSettings:
     return settings_found(
         release,
-        pa.Table.from_pylist(list(configs), CONFIGS),
+        frame_of(pa.Table.from_pylist(list(configs), CONFIGS)),
         Settings(
             [BrokerSettings(name, None, said) for name, said in (brokers or {}).items()],
             GivenSettings(values or {}, groups or {}),

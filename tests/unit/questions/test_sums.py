@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import pyarrow as pa
+import polars as pl
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics.questions.lag.sums import sums_of
-from analytics.questions.share import summaries as share_summaries
-from analytics.questions.sums import MOST, with_sums
+from analytics.questions.share import status as share_status
+from analytics.questions.sums import MOST, held_sum
 from schemas.evaluation_rules import lag_rules
 from schemas.share_rules import share_rules
 from tests.support.contract_rows import rows_of
@@ -30,13 +30,12 @@ def test_sums_are_those_of_whole_numbers_as_far_as_they_fit(
         key: max(-(2**63), min(MOST, sum(amounts))) if amounts else None
         for key, amounts in there.items()
     }
-    schema = pa.schema([("key", pa.string()), ("lag", pa.int64())])
-    amounts = pa.Table.from_pylist([{"key": key, "lag": amount} for key, amount in rows], schema)
+    amounts = pl.DataFrame(rows, {"key": pl.String, "lag": pl.Int64}, orient="row")
 
-    found = with_sums(amounts, ["key"], ["lag"])
+    found = amounts.group_by("key").agg(held_sum("lag"))
 
-    assert {row["key"]: row["lag_sum"] for row in found.to_pylist()} == expected
-    assert found.schema.field("lag_sum").type == pa.int64()
+    assert dict(found.iter_rows()) == expected
+    assert found.schema["lag"] == pl.Int64
 
 
 def partitions(kind: str | None = None) -> list[dict[str, object]]:
@@ -55,8 +54,8 @@ def test_the_lag_of_a_group_does_not_wrap() -> None:
 
 def test_the_backlog_of_a_share_group_does_not_wrap() -> None:
     words = {"status": "behind", "records_left": MOST}
-    rows = rows_of("share_backlog", [row | words for row in _without_kind()]).to_arrow()
-    (row,) = share_summaries.summed(rows, "group", share_rules()).to_pylist()
+    rows = rows_of("share_backlog", [row | words for row in _without_kind()])
+    (row,) = share_status.sums_of(rows, "group", share_rules()).to_dicts()
     assert (row["lag"], row["records_left"], row["lost_offsets"]) == (MOST, MOST, MOST)
 
 

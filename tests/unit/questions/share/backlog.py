@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
 from analytics.questions.share.backlog import WHOLE, ShareQuestion, ShareTables
-from analytics.questions.share.lifecycle.phases import PHASES
+from analytics.questions.share.group_pictures import PHASES
 from analytics.questions.share.open_transactions import STABLE_ENDS
 from analytics.questions.share.settings import (
     ASSUMED,
@@ -25,7 +25,7 @@ from analytics.questions.share.settings import (
     ShareSettings,
 )
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
-from analytics.questions.share.state_gaps import StateCoverage
+from analytics.questions.share.state_topic import StateCoverage
 from analytics.replay.log.arrow_rows import polars_rows
 from analytics.replay.log.log_clocks import LogClock
 from analytics.replayed.end_offsets import SAMPLES, EndOffsetSamples
@@ -75,7 +75,7 @@ def time_of(record: int) -> datetime:
     return BEGIN + timedelta(minutes=record)
 
 
-def decoded(records: Sequence[ShareRecord]) -> tuple[pa.Table, pa.Table]:
+def decoded(records: Sequence[ShareRecord]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return snapshots and updates as they are read from decoded tables."""
     kinds = {kind.table: kind for kind in record_types("__share_group_state").values()}
     found = []
@@ -83,7 +83,7 @@ def decoded(records: Sequence[ShareRecord]) -> tuple[pa.Table, pa.Table]:
         schema = decoded_schema(kinds[name])
         fields = [schema.field(each) for each in COLUMNS]
         timed = [{**row, "timestamp": time_of(row["offset"])} for row in rows]
-        found.append(pa.Table.from_pylist(timed, pa.schema(fields)))
+        found.append(_frame(timed, pa.schema(fields)))
     snapshots, updates = found
     return snapshots, updates
 

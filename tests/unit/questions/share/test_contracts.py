@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analytics.questions.share.backlog import evaluate_share
-from analytics.questions.share.prunable import (
+from analytics.questions.share.state_topic import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,

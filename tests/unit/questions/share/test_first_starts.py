@@ -8,7 +8,7 @@ import pytest
 
 from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.settings import DYNAMIC, OFFSET_RESET, Setting, ShareSettings
-from analytics.questions.share.state_gaps import StateCoverage
+from analytics.questions.share.state_topic import StateCoverage
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord, Snapshot, Update
 from tests.unit.questions.share.backlog import BEGIN, SETTINGS, question

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
+import polars as pl
 import pytest
 
-from analytics.questions.share.limits import LimitSettings, LimitValue, Seen, share_limits_found
+from analytics.questions.share.limits import (
+    LimitSettings,
+    LimitValue,
+    Seen,
+    lacking_by_group,
+    most_by_group,
+    share_limits_found,
+)
 from analytics.questions.share.settings import BROKER_CONFIG, DYNAMIC
 from schemas.share_rules import limit_verdicts, share_limits
 
@@ -30,7 +39,7 @@ def rows(
             for group, values in (groups or {}).items()
         },
     )
-    found = share_limits_found(said, seen or Seen(), types or {}, release).to_pylist()
+    found = share_limits_found(said, seen or Seen(), types or {}, release).to_dicts()
     assert {row["verdict"] for row in found} <= limit_verdicts().keys()
     return {(row["setting"], row["group_id"]): row for row in found}
 
@@ -138,3 +147,37 @@ def test_what_a_filter_left_out_is_not_called_unrecorded() -> None:
     assert (here[SIZE, None]["verdict"], here[SIZE, None]["reason"]) == ("cannot_tell", left_out)
     # What is kept in memory alone, no filter leaves out.
     assert here[LOCK_MS, None]["verdict"] == "not_recorded"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_of_groups_without_settings_one_tells_as_much_as_all(seed: int) -> None:
+    random = Random(seed)
+    names = random.sample("abcdefgh", 6)
+    members = {name: random.choice([None, 1, 2, 2, 3]) for name in names}
+    lacking = {name: random.choice([None, None, f"records of {name} are lost"]) for name in names}
+    groups = pl.DataFrame(
+        {
+            "group_id": names,
+            "members": list(members.values()),
+            "missing": list(lacking.values()),
+            "complete": [each is None for each in lacking.values()],
+        },
+        schema_overrides={"members": pl.Int64, "missing": pl.String},
+    )
+    own = {name: {"share.delivery.count.limit": "2"} for name in random.sample(names, 2)}
+    is_set = pl.col("group_id").is_in([*own])
+    every = (
+        {name: most for name, most in members.items() if most is not None},
+        {name: why for name, why in lacking.items() if why is not None},
+    )
+    some = (most_by_group(groups, "members", is_set), lacking_by_group(groups, groups, is_set))
+    whole, reduced = (
+        rows(
+            {SIZE: "3", DELIVERIES: "3"},
+            own,
+            seen=Seen({"members": most, "delivery_count": most}, incomplete=incomplete),
+        )
+        for most, incomplete in (every, some)
+    )
+    assert reduced == whole
+    assert len(some[0]) <= 3

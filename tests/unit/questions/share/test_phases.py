@@ -5,12 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.records.tables import decoded_schema
-from analytics.questions.share.lifecycle.phases import COLUMNS, phases
+from analytics.questions.share.group_pictures import COLUMNS, phases
+from analytics.replayed.whole_groups import frame_of
 from schemas import record_types
 from tests.unit.questions.share.backlog import time_of
 
@@ -21,7 +23,7 @@ Picture = tuple[frozenset[tuple[str, int]], frozenset[str]]
 """What a record names: share partitions that are initialised, and topics that are deleted."""
 
 
-def pictures(records: list[tuple[int, str, Picture | None]]) -> pa.Table:
+def pictures(records: list[tuple[int, str, Picture | None]]) -> pl.DataFrame:
     """Records in order: internal partition, group, picture; their place is their offset."""
     rows = []
     for offset, (home, group, picture) in enumerate(records):
@@ -53,7 +55,8 @@ def pictures(records: list[tuple[int, str, Picture | None]]) -> pa.Table:
                 "value": value,
             }
         )
-    return pa.Table.from_pylist(rows, pa.schema([SCHEMA.field(name) for name in COLUMNS]))
+    fields = pa.schema([SCHEMA.field(name) for name in COLUMNS])
+    return frame_of(pa.Table.from_pylist(rows, fields))
 
 
 def told(records: list[tuple[int, str, Picture | None]]) -> dict[tuple[Any, ...], Any]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.questions.share.prunable import (
+from analytics.questions.share.state_topic import (
     SNAPSHOT_COLUMNS,
     UPDATE_COLUMNS,
     StateRecords,

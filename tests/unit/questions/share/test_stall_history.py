@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -178,20 +177,20 @@ def test_a_delivery_state_that_kafka_does_not_know_is_named_so() -> None:
 STEP = timedelta(minutes=7)
 
 
-def stepped(rows: pa.Table, begin: int, end: int) -> pa.Table:
+def stepped(rows: pl.DataFrame, begin: int, end: int) -> pl.DataFrame:
     """Records of some offsets, written while a clock was behind."""
-    is_behind = pc.and_(pc.greater_equal(rows["offset"], begin), pc.less(rows["offset"], end))
-    moved = pc.if_else(is_behind, pc.subtract(rows["timestamp"], STEP), rows["timestamp"])
-    return rows.set_column(rows.column_names.index("timestamp"), "timestamp", moved)
+    is_behind = (pl.col("offset") >= begin) & (pl.col("offset") < end)
+    time = pl.col("timestamp")
+    return rows.with_columns(pl.when(is_behind).then(time - STEP).otherwise(time))
 
 
-def clocks_of(tables: Iterable[pa.Table]) -> dict[int, LogClock]:
+def clocks_of(tables: Iterable[pl.DataFrame]) -> dict[int, LogClock]:
     """Return the clocks of partitions, as headers show them where each record is a batch."""
-    rows = pa.concat_tables([each.select(["partition", "offset", "timestamp"]) for each in tables])
+    rows = pl.concat(each.select("partition", "offset", "timestamp") for each in tables)
     found = {}
-    for number in rows["partition"].unique().to_pylist():
-        of_log = rows.filter(pc.equal(rows["partition"], number)).sort_by("offset")
-        ms = pc.cast(of_log["timestamp"], pa.int64()).to_numpy() // 1000
+    for number in rows["partition"].unique():
+        of_log = rows.filter(pl.col("partition") == number).sort("offset")
+        ms = of_log["timestamp"].dt.epoch("ms").to_numpy()
         steps = clock_steps(of_log["offset"].to_numpy(), ms)
         clock = LogClock(tuple((first, last) for first, last, _ in steps)).until(None)
         if clock is not None:

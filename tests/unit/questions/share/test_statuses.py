@@ -18,10 +18,8 @@ from analytics.questions.share.settings import (
     Setting,
     ShareSettings,
 )
-from analytics.questions.share.state_gaps import StateCoverage
-from analytics.questions.share.status import GROUPS_WENT_BACK, NOT_SEEN, WENT_BACK
-from analytics.questions.share.summaries import summed
-from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.questions.share.state_topic import StateCoverage
+from analytics.questions.share.status import GROUPS_WENT_BACK, NOT_SEEN, WENT_BACK, sums_of
 from analytics.replay.log.internal_partitions import home_of_share
 from analytics.replay.log.log_clocks import LogClock
 from schemas.share_rules import share_rules
@@ -228,7 +226,7 @@ def test_nothing_is_left_where_all_is_dealt_with() -> None:
 def test_sums_have_the_worst_and_count_what_is_not_known() -> None:
     other = ShareRecord(1, 0, ("g", "topic", 1), Snapshot(0, 0, 0, -1, -1, 1, 1, ()))
     asked = question([begins(), other], ends=END, owned=[KEY])
-    (found,) = summed(arrow_rows(evaluate_share(asked).rows), "group", share_rules()).to_pylist()
+    (found,) = sums_of(evaluate_share(asked).rows, "group", share_rules()).to_dicts()
     assert (found["partitions"], found["lag"], found["unknown_lag"]) == (2, 90, 1)
     assert found["status"] == "behind"
 
@@ -346,6 +344,6 @@ def test_state_beyond_one_end_takes_nothing_from_the_lag_of_other_partitions() -
     other = ShareRecord(0, 1, ("g", "topic", 1), Snapshot(0, 0, 0, 40, 0, 1, 1, ()))
     ends = {("orders", 0): (0, 240), ("orders", 1): (0, 100)}
     rows = evaluate_share(question([begins(300), other], ends=ends)).rows
-    (total,) = summed(arrow_rows(rows), "group", share_rules()).to_pylist()
+    (total,) = sums_of(rows, "group", share_rules()).to_dicts()
     assert (total["lag"], total["offsets_beyond_end"]) == (60, 60)
     assert total["status"] == "beyond_end"

@@ -6,17 +6,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
 from analytics.decode.records.tables import decoded_schema
-from analytics.questions.share.lifecycle.phases import COLUMNS
-from analytics.questions.share.lifecycle.pictures import pictures_of
-from analytics.questions.share.lifecycle.share_steps import share_steps
-from analytics.questions.share.lifecycle.state_acts import StepRecords
+from analytics.questions.share.group_pictures import COLUMNS, KnownLogs, StepRecords
 from analytics.questions.share.share_log import COLUMNS as STATE_COLUMNS
 from analytics.questions.share.share_log import share_log
+from analytics.questions.share.steps import share_steps
+from analytics.replayed.whole_groups import frame_of
 from schemas import record_types
 from schemas.share_rules import share_rules
 from tests.support.decoded_here import decoded_here
@@ -91,26 +91,24 @@ def told(
     tables = {}
     for name, found in rows.items():
         schema = decoded_schema(types[name])
-        tables[name] = pa.Table.from_pylist(
-            found, pa.schema([schema.field(each) for each in COLUMNS])
-        )
+        fields = pa.schema([schema.field(each) for each in COLUMNS])
+        tables[name] = frame_of(pa.Table.from_pylist(found, fields))
     snapshots, updates = decoded(states)
-    when = [BEGIN + timedelta(minutes=minutes[each]) for each in snapshots["offset"].to_pylist()]
-    place = snapshots.column_names.index("timestamp")
-    snapshots = snapshots.set_column(
-        place, snapshots.schema.field("timestamp"), pa.array(when, snapshots.schema.types[place])
-    )
+    when = [BEGIN + timedelta(minutes=minutes[each]) for each in snapshots["offset"]]
+    snapshots = snapshots.with_columns(pl.Series("timestamp", when, snapshots.schema["timestamp"]))
     records = StepRecords(
-        pictures_of(tables[KINDS["picture"]]),
+        tables[KINDS["picture"]],
         tables[KINDS["group"]],
         tables[KINDS["member"]],
         share_log(snapshots, updates),
-        {} if complete_from is None else {7: complete_from},
-        is_state_whole,
-        {} if born_from is None else {7: born_from},
-        are_clocks_alike=are_clocks_alike,
+        KnownLogs(
+            {} if complete_from is None else {7: complete_from},
+            is_state_whole,
+            {} if born_from is None else {7: born_from},
+            are_clocks_alike=are_clocks_alike,
+        ),
     )
-    found = share_steps(records, SLACK_MS).to_pylist()
+    found = share_steps(records, SLACK_MS).to_dicts()
     assert {row["verdict"] for row in found} <= share_rules().step_verdicts.keys()
     return [(row["act"], row["verdict"], row["reason"] is not None) for row in found]
 
@@ -209,10 +207,10 @@ def test_a_second_life_is_held_against_its_own_records() -> None:
 
 
 def test_without_decoded_tables_there_are_no_steps() -> None:
-    nothing = pa.table({name: pa.array([], pa.null()) for name in COLUMNS})
+    nothing = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Null))
     log = share_log(*decoded([]))
-    records = StepRecords(pictures_of(nothing), nothing, nothing, log, {})
-    assert share_steps(records, SLACK_MS).num_rows == 0
+    records = StepRecords(nothing, nothing, nothing, log, KnownLogs({}))
+    assert share_steps(records, SLACK_MS).is_empty()
 
 
 @pytest.mark.parametrize(
@@ -230,8 +228,8 @@ def test_real_coordinators_keep_the_order(
 ) -> None:
     space = decoded_here([str(repository / "tests/data/dumps" / dump)], tmp_path / "workspace")
 
-    def read(name: str, columns: tuple[str, ...]) -> pa.Table:
-        return ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(columns))
+    def read(name: str, columns: tuple[str, ...]) -> pl.DataFrame:
+        return frame_of(ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(columns)))
 
     log = share_log(*(read(f"share_{name}", STATE_COLUMNS) for name in ("snapshot", "update")))
     metadata, members, pictures = (read(KINDS[kind], COLUMNS) for kind in KINDS)
@@ -240,6 +238,7 @@ def test_real_coordinators_keep_the_order(
         for each in space.manifest()["partitions"]
         if each["topic"] == "__consumer_offsets" and each["complete_from"] is not None
     }
-    found = share_steps(StepRecords(pictures_of(pictures), metadata, members, log, since), SLACK_MS)
-    assert found.num_rows == acts
-    assert "out_of_order" not in found["verdict"].to_pylist()
+    records = StepRecords(pictures, metadata, members, log, KnownLogs(since))
+    found = share_steps(records, SLACK_MS)
+    assert found.height == acts
+    assert "out_of_order" not in found["verdict"].to_list()

@@ -1,1 +1,0 @@
-"""In which order share groups and the state of their partitions came and went."""
