@@ -220,10 +220,10 @@ def _numbers(rows: pl.DataFrame) -> pl.Series:
     exponent = (size - 1).cast(pl.String).str.zfill(2)
     large = pl.concat_str(mantissa.str.strip_chars_end("0."), pl.lit("e+"), exponent)
     text = rows.select(pl.when(size <= _PLAIN_DIGITS).then(plain).otherwise(large).alias("n"))["n"]
-    limit = _EXACT_TIME if has_micros else _EXACT
-    is_odd = (rows["whole"] < 0) | (rows["whole"] >= limit)
+    least, limit = (1, _EXACT_TIME) if has_micros else (0, _EXACT)
+    is_odd = (rows["whole"] < least) | (rows["whole"] >= limit)
     if is_odd.any():
-        # Times before 1970, and what a float rounds.
+        # Times before 1970 and in its first second, and what a float rounds.
         odd = rows.filter(is_odd)
         micros = odd["micros"].to_list() if has_micros else [0] * odd.height
         values = [

@@ -162,6 +162,7 @@ TIMES = st.integers(min_value=-(10**13), max_value=10**16).map(
 
 @given(st.lists(st.tuples(NAMES, st.none() | TIMES), max_size=12))
 @example([("g", datetime(1969, 12, 31, 23, 59, 59, 500000, UTC))])
+@example([("g", datetime(1970, 1, 1, 0, 0, 0, 1, UTC))])
 @example([("g", datetime(1970, 1, 1, tzinfo=UTC)), ("h", datetime(1970, 1, 20, tzinfo=UTC))])
 def test_times_are_written_as_the_library_writes_them(
     rows: list[tuple[str, datetime | None]],
