@@ -227,7 +227,7 @@ def _numbers(rows: pl.DataFrame) -> pl.Series:
         odd = rows.filter(is_odd)
         micros = odd["micros"].to_list() if has_micros else [0] * odd.height
         values = [
-            floatToGoString((whole * _MICROS + rest) / _MICROS)
+            floatToGoString((whole * _MICROS + rest) / _MICROS)  # type: ignore[no-untyped-call]
             for whole, rest in zip(odd["whole"].to_list(), micros, strict=True)
         ]
         text = text.scatter(is_odd.arg_true(), values)

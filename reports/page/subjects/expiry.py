@@ -157,8 +157,8 @@ def _matrix(read: WorkspaceTables) -> tuple[Figure, ...]:
     names = drawn[_NAME].to_list()
     # Of groups that a tool named alike the one that loses most speaks for all.
     cells = drawn
-    for rows in _losses(read):
-        shown = pl.concat([cells, rows.filter(pl.col(_NAME).is_in(names))]).sort(_MOST_FIRST)
+    for losses in _losses(read):
+        shown = pl.concat([cells, losses.filter(pl.col(_NAME).is_in(names))]).sort(_MOST_FIRST)
         cells = shown.unique([_NAME, _TRIED], keep="first", maintain_order=True)
     named = labels(names)
     ordered = sorted(cells.rows(named=True), key=lambda row: (names.index(row[_NAME]), row[_TRIED]))

@@ -150,7 +150,9 @@ def test_lags_are_written_as_the_library_writes_them(
             {place: -lag for place, lag in known.items() if lag < 0},
         ),
     ):
-        by_text = {(group, topic, str(number)): n for (group, topic, number), n in values.items()}
+        by_text: dict[tuple[str, ...], float] = {
+            (group, topic, str(number)): n for (group, topic, number), n in values.items()
+        }
         wanted = as_the_library_has_it(name, by_text, "group", "topic", "partition")
         assert samples_in(text, name) == samples_in(wanted, name)
 
