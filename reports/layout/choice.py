@@ -99,17 +99,17 @@ def _rows(section: Section, wanted: OutputFormat) -> pa.Table:
     return rows if wanted.top is None else rows.slice(0, wanted.top)
 
 
-def _order(section: Section, wanted: OutputFormat) -> Order | None:
+def _order(section: Section, options: OutputFormat) -> Order | None:
     """Return the order that is asked for, null comes last; None where the table has no such column.
 
     Numbers are sorted from the largest, all else from the first.
     """
-    column = wanted.sort and _column(section, wanted.sort)
-    if not wanted.sort or not column:
+    column = options.sort and _column(section, options.sort)
+    if not options.sort or not column:
         return None
     kind = section.rows.schema.field(column).type
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    is_turned = wanted.sort.startswith("-")
+    is_turned = options.sort.startswith("-")
     return [(column, "descending" if is_number != is_turned else "ascending")]
 
 
