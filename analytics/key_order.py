@@ -35,6 +35,21 @@ def in_key_order(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     return rows.sort(telling, nulls_last=True, maintain_order=True)
 
 
+def are_in_strict_order(rows: pl.DataFrame, key: Sequence[str]) -> bool:
+    """Return whether each row is greater by a key than the one before it: then no two are alike.
+
+    Args:
+        rows: They have the columns of the key.
+        key: By what they are compared; a null comes last.
+    """
+    telling = [name for name in key if not _is_same(rows[name])]
+    if len(rows) < _SEVERAL:
+        return True
+    few = rows.head(_FIRST_FEW)
+    is_ordered = _is_ordered(telling, is_strict=True)
+    return bool(telling) and all(each.select(is_ordered).item() for each in (few, rows))
+
+
 def _is_same(values: pl.Series) -> bool:
     """Whether all rows have the same value."""
     if values.null_count() in (0, len(values)):
@@ -47,9 +62,9 @@ def _are_ordered(rows: pl.DataFrame, key: Sequence[str]) -> bool:
     return all(each.select(_is_ordered(key)).item() for each in (few, rows))
 
 
-def _is_ordered(key: Sequence[str]) -> pl.Expr:
-    """Whether no row is less than the one before it."""
-    follows = pl.lit(value=True)
+def _is_ordered(key: Sequence[str], *, is_strict: bool = False) -> pl.Expr:
+    """Whether no row is less than the one before it, nor equal to it where that is strict."""
+    follows = pl.lit(value=not is_strict)
     for name in reversed(key):
         before, here = pl.col(name).shift(1), pl.col(name)
         is_less = (before < here).fill_null(before.is_not_null() & here.is_null())

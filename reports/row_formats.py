@@ -17,7 +17,8 @@ from polars import selectors as cs
 
 from reports.layout.cells import cells, flat, with_times
 from reports.layout.output_format import OutputFormat, UnknownColumnError
-from reports.layout.section import MOST, ROWS, SHOWN, LongSection, Section, problems_of
+from reports.layout.section import MOST, ROWS, SHOWN, LongSection, Order, Section, problems_of
+from reports.layout.sorted_rows import SortedRows
 from reports.layout.text import MARK, text_of
 
 # Which rows of which tables are shown: `--table`, `--only-problems`, `--sort`, `--top`.
@@ -63,11 +64,14 @@ def rows_in(section: Section | LongSection) -> int:
 def _chosen(section: Section | LongSection, options: OutputFormat) -> Section | LongSection:
     if isinstance(section, Section):
         return replace(section, rows=_rows(section, options))
-    if options.sort is None and options.is_for_programs and options.top is None:
+    order = _order(section.without_rows, options)
+    if order is not None and (options.is_for_programs or section.rows.num_rows > MOST):
+        return _in_order(replace(section, only_problems=options.only_problems), order, options)
+    if options.is_for_programs and options.top is None:
         return replace(section, only_problems=options.only_problems)
-    if options.sort is None and options.is_for_programs and not options.only_problems:
+    if options.is_for_programs and not options.only_problems:
         return section.make(section.rows.first(options.top or 0))
-    if section.rows.num_rows > MOST and options.sort is None:
+    if section.rows.num_rows > MOST and order is None:
         most = options.top if options.only_problems else options.top or SHOWN
         worst = replace(section, only_problems=options.only_problems).worst(most)
         return replace(worst, rows=_rows(worst, options))
@@ -75,27 +79,49 @@ def _chosen(section: Section | LongSection, options: OutputFormat) -> Section | 
     return replace(whole, rows=_rows(whole, options))
 
 
+def _in_order(section: LongSection, order: Order, options: OutputFormat) -> Section | LongSection:
+    """Return a section that may be too large to be held in an order of one's own.
+
+    People are shown the first of its rows, or all that went wrong.
+    """
+    none, most = section.without_rows, options.top
+    rows = SortedRows(lambda: (each.rows for each in section.pieces()), order)
+    if not options.is_for_programs and not options.only_problems:
+        most = options.top or SHOWN
+    if most is not None:
+        return replace(none, rows=rows.first(most))
+    if options.is_for_programs:
+        return LongSection(rows, lambda made: replace(none, rows=made))
+    return replace(none, rows=rows.whole())
+
+
 def _rows(section: Section, wanted: OutputFormat) -> pa.Table:
     rows = section.rows
     problems = problems_of(section)
     if wanted.only_problems:
         rows = rows.filter(problems)
-    column = wanted.sort and _column(section, wanted.sort)
-    if wanted.sort and column:
-        rows = rows.take(_order(rows[column], is_turned=wanted.sort.startswith("-")))
+    order = _order(section, wanted)
+    if order is not None:
+        # Equal rows stay in the order they were in.
+        rows = rows.take(pc.sort_indices(rows, list(order)))
     elif section.problem and not wanted.is_for_programs and not wanted.only_problems:
         # A filter keeps the order within both halves.
         rows = pa.concat_tables([rows.filter(problems), rows.filter(pc.invert(problems))])
     return rows if wanted.top is None else rows.slice(0, wanted.top)
 
 
-def _order(values: pa.ChunkedArray, *, is_turned: bool) -> pa.Array:
-    """Return the order: numbers from the largest, all else from the first; null comes last."""
-    is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-    keys = pa.table({"value": values, "place": pa.array(range(len(values)), pa.int64())})
-    order = "descending" if is_number != is_turned else "ascending"
-    # The place keeps equal rows in the order they were in.
-    return pc.sort_indices(keys, [("value", order), ("place", "ascending")])
+def _order(section: Section, options: OutputFormat) -> Order | None:
+    """Return the order that is asked for, null comes last; None where the table has no such column.
+
+    Numbers are sorted from the largest, all else from the first.
+    """
+    column = options.sort and _column(section, options.sort)
+    if not options.sort or not column:
+        return None
+    kind = section.rows.schema.field(column).type
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    is_turned = options.sort.startswith("-")
+    return [(column, "descending" if is_number != is_turned else "ascending")]
 
 
 def _check_column(sections: Sequence[Section], name: str) -> None:

@@ -249,12 +249,9 @@ def tools_by_pattern() -> list[tuple[str, str]]:
     return [(pattern.pattern, tool) for pattern, tool, _ in _patterns()]
 
 
-def shared_name(group: str) -> str:
-    """Return what all groups of a tool are called together; of another group its own name."""
-    for pattern, _, name in _patterns():
-        if pattern.fullmatch(group):
-            return name
-    return group
+def shared_names() -> list[tuple[str, str]]:
+    """Return what a whole name matches, and what all groups of such a name are called together."""
+    return [(pattern.pattern, name) for pattern, _, name in _patterns()]
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Final
 
 from analytics.questions.balance.balance_tables import ORDERS as OF_BALANCE
 from analytics.questions.findings import audited_groups, found
-from analytics.questions.lag.question import BY_PARTITION
+from analytics.questions.lag.question import BY_PARTITION, FASTEST_FIRST, GROWTH
 from analytics.questions.lag.table import WORST_FIRST, worst_first
 from analytics.questions.rebalances.rebalance_tables import ORDERS as OF_REBALANCES
 from analytics.questions.restore.plan import PLAN_ORDER
@@ -26,6 +26,7 @@ _ORDERS: Final[Mapping[str, Order]] = {
     **OF_USAGE,
     "commit_requests": BY_GROUP,
     "lag": Order(WORST_FIRST, partial(worst_first, rules=lag_rules())),
+    GROWTH: FASTEST_FIRST,
     "status_history": BY_PARTITION,
     "offset_moves": BY_PARTITION,
     "audited_groups": audited_groups.WORST_FIRST,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -52,14 +53,12 @@ from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.written_text import write_pieces, write_text
 from reports.findings import (
-    MEASURED,
-    Audited,
     AuditFindings,
     answer_of,
     json_lines,
-    metrics_of,
     summary_of,
 )
+from reports.metrics import MEASURED, Audited, metrics_of
 from reports.page.forms import html_of
 
 if TYPE_CHECKING:
@@ -302,7 +301,7 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     write_text(folder / SUMMARY, summary_text)
     console.say(f"audit: {page}")
     if audit_options.metrics is not None:
-        write_text(Path(audit_options.metrics), _metrics(state, found.counts, code))
+        write_pieces(Path(audit_options.metrics), _metrics(state, found.counts, code))
     if audit_options.on_findings is not None and found.counts:
         run_hook(console, audit_options.on_findings, folder / SUMMARY)
     shown = found.findings if changes is None else changes
@@ -387,8 +386,9 @@ def _keep_answer(
     return _WhatIsOpen((*answer.gaps, *state.left_out, *uncertain), is_open)
 
 
-def _metrics(state: Replayed, findings: FindingCounts, code: int) -> str:
-    tables = {name: state.tables.read(name) for name in MEASURED if state.tables.has(name)}
+def _metrics(state: Replayed, findings: FindingCounts, code: int) -> Iterator[str]:
+    stored = state.tables
+    tables = {name: partial(stored.pieces, name) for name in MEASURED if stored.has(name)}
     rules = configured_rules(state.settings.from_file.findings)
     return metrics_of(Audited(rules, findings, tables, instant_of(state), datetime.now(UTC), code))
 

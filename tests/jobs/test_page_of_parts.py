@@ -17,6 +17,7 @@ from reports.page.forms import html_of
 IN_PARTS = (
     *("lag", "audited_groups", "offset_expiration", "offset_verdicts", "topic_usage"),
     *("rebalances", "group_churn", "assignment_balance", "committers", "status_history"),
+    "retention_what_if",
 )
 
 

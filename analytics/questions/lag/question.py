@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import table_of_frame
-from analytics.engine.part_runs import PartAnswer, PartAnswers
+from analytics.engine.part_runs import PartAnswer, PartAnswers, PartRunner
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.gap import Gap, gap
@@ -51,7 +50,13 @@ from analytics.replay.log.marks import with_marks_of
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
-from analytics.replayed.whole_groups import frame_of, group_reads
+from analytics.replayed.whole_groups import (
+    GroupRows,
+    frame_of,
+    group_parts,
+    group_reads,
+    parts_for,
+)
 from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, table
@@ -65,6 +70,8 @@ if TYPE_CHECKING:
 
 PARTITION, GROUP, TOPIC = "partition", "group", "topic"
 ROWS, SUMS = "rows", "sums"
+GROWTH: Final = "lag_growth"
+_GROWING: Final = ("lag", "log_end_offset", "committed_offset")
 _NEEDED: Final = {
     "groups": ("group_id", "group_type", "coordinator_partition", "missing"),
     "members": (
@@ -127,8 +134,7 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
     sums = tables.pop(SUMS, None)
     doubts = _doubts(together.reasons)
     if asked.since is not None:
-        growth, left_out = _growth(asked.since, state, tables["lag"])
-        tables["lag_growth"] = PartedTable.held(table_of_frame("lag_growth", growth))
+        tables[GROWTH], left_out = _growth(asked.since, state, tables["lag"])
         doubts += left_out
     if asked.by == GROUP and _are_some_topics(state):
         doubts.append(gap("capacity_of_some_topics"))
@@ -319,7 +325,7 @@ def _of_topics(rows: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
 
 def _growth(
     earlier: ReplayedWorkspace, state: ReplayedWorkspace, rows: PartedTable
-) -> tuple[pl.DataFrame, list[Gap]]:
+) -> tuple[PartedTable, list[Gap]]:
     """Return how lags grew since an earlier dump was made, and what that lacks.
 
     The second has a gap for each filter that the earlier workspace was made with and that leaves
@@ -341,8 +347,39 @@ def _growth(
     # Of what it was made without it has no commit: that is not a lag from the log's start.
     before = _lag_tables(earlier, question, LagSettings(with_capacity=False)).tables["lag"]
     left_out = left_out_of(earlier.manifest, earlier.tables.selection)
-    growth = lag_growth(polars_rows(before.whole()), polars_rows(rows.whole()), begun, ended)
+    growth = growth_in_parts(before, rows, (begun, ended), state.runner)
     return growth, [gap("earlier_left_out", earlier=name, why=each) for each in left_out]
+
+
+def growth_in_parts(
+    earlier: PartedTable, now: PartedTable, between: tuple[datetime, datetime], runner: PartRunner
+) -> PartedTable:
+    """Return `lag_growth` of all groups.
+
+    Args:
+        earlier: The table `lag` of an earlier instant.
+        now: That of this one.
+        between: Both instants.
+        runner: Where parts are made.
+    """
+    count = parts_for(earlier.num_rows + now.num_rows, AT_ONCE)
+    both = {"then": _grown(earlier), "now": _grown(now)}
+    with group_parts(both, count, runner.folder) as parts:
+        work = partial(_growth_of_part, *between)
+        return runner.run(work, parts, {GROWTH: FASTEST_FIRST}).tables[GROWTH]
+
+
+def _grown(lags: PartedTable) -> GroupRows:
+    """Return what `lag_growth` takes of the table `lag`, part by part: in no order."""
+    parts = (replace(lags, parts=[each]) for each in lags.parts)
+    pieces = (rows for each in parts for rows in each.pieces([*KEY, *_GROWING]))
+    return GroupRows(map(polars_rows, pieces), pl.col("group_id"))
+
+
+def _growth_of_part(
+    begun: datetime, ended: datetime, rows: Mapping[str, pl.DataFrame]
+) -> PartAnswer:
+    return PartAnswer({GROWTH: lag_growth(rows["then"], rows["now"], begun, ended)})
 
 
 def lag_growth(
@@ -360,9 +397,8 @@ def lag_growth(
         A row for each partition of a group whose lag is known at both; a log that ends before where
         it ended then is another one, and is left out.
     """
-    names = ("lag", "log_end_offset", "committed_offset")
-    then = earlier.select(*KEY, *(pl.col(name).alias(f"earlier_{name}") for name in names))
-    rows = now.select(*KEY, *names).join(then, KEY)
+    then = earlier.select(*KEY, *(pl.col(name).alias(f"earlier_{name}") for name in _GROWING))
+    rows = now.select(*KEY, *_GROWING).join(then, KEY)
     grown = pl.col("lag") - pl.col("earlier_lag")
     hours = (ended - begun).total_seconds() / _HOUR_S
     rows = rows.with_columns(
@@ -374,8 +410,16 @@ def lag_growth(
         (pl.col("committed_offset") - pl.col("earlier_committed_offset")).alias("committed"),
     )
     rows = rows.filter(pl.col("grown").is_not_null() & (pl.col("appended") >= 0))
-    order = ["grown", *KEY]
-    return rows.select(_columns("lag_growth")).sort(order, descending=[True, *[False] * len(KEY)])
+    return fastest_first(rows.select(_columns(GROWTH)))
+
+
+def fastest_first(growth: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows of `lag_growth`."""
+    return growth.sort("grown", *KEY, descending=[True, *[False] * len(KEY)])
+
+
+FASTEST_FIRST: Final = Order(("grown", *KEY), fastest_first)
+"""The order of `lag_growth`."""
 
 
 def _are_some_topics(state: ReplayedWorkspace) -> bool:
@@ -439,7 +483,7 @@ LAG: Final = Question(
     ),
     tables=(
         *("lag", "status_history", "offset_moves", "topic_readers", "group_capacity"),
-        "lag_growth",
+        GROWTH,
     ),
     settings=LagSettings,
     answer=lag,

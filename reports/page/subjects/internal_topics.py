@@ -80,6 +80,8 @@ def consistency(read: WorkspaceTables, stories: frozenset[str]) -> Subject | Non
 
 _MOST_BARS: Final = 12
 _MOST_ROWS: Final = 20
+_OF_COMMITTERS: Final = ("group_id", "bytes_per_day")
+_MOST_BYTES: Final = (("bytes_per_day", "descending"), ("group_id", "ascending"))
 _TONES: Final = {
     "dead": "critical",
     "passed_over": "warning",
@@ -158,15 +160,10 @@ def _bytes(largest: pa.Table) -> tuple[Figure, ...]:
 
 
 def _committers(read: WorkspaceTables) -> tuple[Figure, ...]:
-    table = read.rows("committers")
-    if not table.num_rows:
+    if not read.has("committers"):
         return ()
-    order = [("bytes_per_day", "descending"), ("group_id", "ascending")]
-    known = [
-        row
-        for row in dicts(table.sort_by(order).slice(0, _MOST_BARS), "group_id", "bytes_per_day")
-        if row["bytes_per_day"]
-    ]
+    most = read.largest("committers", _MOST_BYTES, _MOST_BARS, _OF_COMMITTERS)
+    known = [row for row in dicts(most, *_OF_COMMITTERS) if row["bytes_per_day"]]
     named = labels(row["group_id"] for row in known)
     rows = [
         {

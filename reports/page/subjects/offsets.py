@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +15,7 @@ from reports.page.rows import at, columns_of, dicts, figure, grid_of, labels, of
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import duration
-from schemas.expiration_rules import shared_name, tool_naming
+from schemas.expiration_rules import shared_names
 
 # Removals: which committed offsets went, by what, and whether rightly.
 
@@ -76,8 +78,12 @@ def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
 
 _EXPIRATION, _WHAT_IF = "offset_expiration", "retention_what_if"
 _OF_WHAT_IF: Final = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
-_SOON: Final = (("expires_at", "ascending"), ("group_id", "ascending"))
-_SOON_BY_PARTITION: Final = (*_SOON, ("topic", "ascending"), ("partition", "ascending"))
+_SOON: Final = tuple(
+    (name, "ascending") for name in ("expires_at", "group_id", "topic", "partition")
+)
+_NAME, _TRIED = "name", "retention_minutes"
+_MOST_FIRST: Final = ("kept", "is_of_tool", "nth")
+"""By which a row of a group that loses more comes before others."""
 _MOST_GROUPS: Final = 14
 _MOST_ROWS: Final = 20
 _FINE: Final = {"safe", "not_lost_in_period"}
@@ -92,14 +98,14 @@ def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("offset_expiration"):
         return None
-    what_if = read.rows(_WHAT_IF, _OF_WHAT_IF)
-    is_safe = bool(what_if.num_rows) and set(pc.unique(what_if["verdict"]).to_pylist()) <= _FINE
+    verdicts = _verdicts(read)
+    is_safe = bool(verdicts) and verdicts <= _FINE
     return Subject(
         anchor="expiry",
         title="Expiry",
         question="Which committed offsets go when, and what would another retention cost?",
         notes=(_NOBODY_LOSES,) if is_safe else (),
-        figures=(*_calendar(read), *(() if is_safe else _matrix(what_if))),
+        figures=(*_calendar(read), *(() if is_safe else _matrix(read))),
         grids=(_grid(read, stories),),
     )
 
@@ -110,7 +116,7 @@ def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
     grid = grid_of(
         "expiry-table",
         "Committed offsets, those that expire first",
-        read.largest(_EXPIRATION, _SOON_BY_PARTITION, _MOST_ROWS, columns),
+        read.largest(_EXPIRATION, _SOON, _MOST_ROWS, columns),
         _COLUMNS,
         top=_MOST_ROWS,
         source=source,
@@ -119,75 +125,69 @@ def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
     return of_so_many(grid, read.count(_EXPIRATION), source)
 
 
-def _together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows in which groups that a tool named by itself have one name and stand last."""
-    named = [{**row, "group_id": shared_name(row["group_id"])} for row in rows]
-    are_tools = [tool_naming(row["group_id"]) is not None for row in rows]
-    order = sorted(range(len(rows)), key=are_tools.__getitem__)
-    return [named[place] for place in order]
+def _verdicts(read: WorkspaceTables) -> set[str | None]:
+    """Return the verdicts that retentions which were tried have."""
+    if not read.has(_WHAT_IF):
+        return set()
+    pieces = read.tables.pieces(_WHAT_IF, ["verdict"])
+    return {word for piece in pieces for word in pc.unique(piece["verdict"]).to_pylist()}
 
 
-def _of_first_groups(rows: pa.Table, losses: pa.ChunkedArray) -> pa.Table:
-    """Return the rows of the groups that are drawn, in their order.
+def _named(rows: pa.Table) -> pl.DataFrame:
+    """Add `name`, which groups share that a tool named by itself, and whether one did."""
+    group = pl.col("group_id")
+    names = [
+        pl.when(group.str.contains(f"^(?:{pattern})$")).then(pl.lit(name))
+        for pattern, name in shared_names()
+    ]
+    shared = pl.coalesce(*names, pl.lit(None, pl.String))
+    return pl.DataFrame(pl.from_arrow(rows)).with_columns(
+        pl.coalesce(shared, group).alias(_NAME), shared.is_not_null().alias("is_of_tool")
+    )
 
-    There may be millions of rows: of those of other groups nothing is turned into Python.
+
+def _drawn(pieces: Iterable[pl.DataFrame], order: Sequence[str]) -> pl.DataFrame:
+    """Return the first row of each name that is drawn, in order: of any number of rows.
 
     Args:
-        rows: Those of a group that come first say where it stands, as `_together` has it.
-        losses: Of each row: groups that lose more go before all others.
+        pieces: Rows with `name`, some at a time; at least once.
+        order: Columns by which a row comes before another.
     """
-    ranked = pa.table({"group_id": rows["group_id"], "loss": losses})
-    ranked = ranked.take(pc.sort_indices(ranked, [("loss", "descending")]))
-    ranked = ranked.group_by("group_id", use_threads=False).aggregate([("loss", "max")])
-    known = [{**row, "named": row["group_id"]} for row in ranked.to_pylist()]
-    together = sorted(_together(known), key=lambda row: -row["loss_max"])
-    return rows.filter(pc.is_in(rows["group_id"], _drawn_groups(together)))
+    held: list[pl.DataFrame] = []
+    for piece in pieces:
+        ordered = pl.concat([*held, piece]).sort(order)
+        first = ordered.unique(_NAME, keep="first", maintain_order=True)
+        held = [first.head(_MOST_GROUPS)]
+    return held[0]
 
 
-def _drawn_groups(together: list[dict[str, Any]]) -> pa.Array:
-    """Return the names, as they are, of the groups that are drawn: the first of those given."""
-    shown = list(dict.fromkeys(row["group_id"] for row in together))[:_MOST_GROUPS]
-    wanted = [row["named"] for row in together if row["group_id"] in shown]
-    return pa.array(wanted, pa.string())
-
-
-def _first_expiring(read: WorkspaceTables) -> list[str]:
-    """Return the groups of which offsets expire, those first of which one does."""
-    held: list[pa.Table] = []
-    is_timed = pc.is_valid(pc.field("expires_at"))
-    for piece in read.tables.pieces(_EXPIRATION, ["group_id", "expires_at"]):
-        rows = pa.concat_tables([*held, piece.filter(is_timed)])
-        soon = rows.take(pc.sort_indices(rows, list(_SOON)))
-        first = soon.group_by("group_id", use_threads=False).aggregate([("expires_at", "first")])
-        held = [first.rename_columns(["group_id", "expires_at"])]
-    names: list[str] = held[0]["group_id"].to_pylist()
-    return names
+def _timed(read: WorkspaceTables) -> Iterator[pl.DataFrame]:
+    """Yield when offsets expire, of those that do, in any order."""
+    for piece in read.tables.pieces(_EXPIRATION, ["group_id", "expires_at", "status"]):
+        yield _named(piece.filter(pc.field("expires_at").is_valid()))
 
 
 def _calendar(read: WorkspaceTables) -> tuple[Figure, ...]:
-    together = _together([{"group_id": each, "named": each} for each in _first_expiring(read)])
-    is_drawn = pc.field("group_id").isin(_drawn_groups(together))
-    columns = ["group_id", "expires_at", "status"]
-    timed = read.rows(_EXPIRATION, columns, is_drawn & pc.is_valid(pc.field("expires_at")))
-    timed = timed.take(pc.sort_indices(timed, list(_SOON)))
-    timed = timed.group_by(timed.column_names, use_threads=False).aggregate([])
-    known = _together(dicts(timed, "group_id", "expires_at", "status"))
-    groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
-    named = labels(groups)
+    # Nobody comes back for what a tool committed that named its group by itself.
+    drawn = _drawn(_timed(read), ["is_of_tool", "expires_at", "group_id"])
+    names = drawn[_NAME].implode()
+    shown = pl.concat(
+        rows.filter(pl.col(_NAME).is_in(names)).select(_NAME, "expires_at", "status").unique()
+        for rows in _timed(read)
+    ).unique()
+    named = labels(drawn[_NAME])
     # What expires at once is one mark.
     marks = {
-        (named[row["group_id"]], at(row["expires_at"]), row["status"].replace("_", " "))
-        for row in known
-        if row["group_id"] in named
+        (named[name], at(time), status.replace("_", " ")) for name, time, status in shown.rows()
     }
     order = list(named.values())
     rows = [
         {"group": group, "at": time, "status": status}
         for group, time, status in sorted(marks, key=lambda each: (order.index(each[0]), each[1:]))
     ]
-    first = known[0] if known else None
+    first = next(drawn.iter_rows(named=True), None)
     says = (
-        f"The first to expire are offsets of {harmless(first['group_id'])}, "
+        f"The first to expire are offsets of {harmless(first[_NAME])}, "
         f"at {moment(first['expires_at'])}."
         if first
         else ""
@@ -197,34 +197,41 @@ def _calendar(read: WorkspaceTables) -> tuple[Figure, ...]:
     )
 
 
-def _matrix(what_if: pa.Table) -> tuple[Figure, ...]:
-    lost = (pc.fill_null(what_if[name], 0) for name in ("lost_now", "lost_once"))
-    known = []
-    if what_if.num_rows:
-        known = _together(dicts(_of_first_groups(what_if, pc.add(*lost)), *_OF_WHAT_IF))
-    known.sort(key=lambda row: -((row["lost_now"] or 0) + (row["lost_once"] or 0)))
-    groups = list(dict.fromkeys(row["group_id"] for row in known))[:_MOST_GROUPS]
-    named = labels(groups)
-    shown = sorted(
-        (row for row in known if row["group_id"] in named),
-        key=lambda row: (groups.index(row["group_id"]), row["retention_minutes"]),
-    )
+def _losses(read: WorkspaceTables) -> Iterator[pl.DataFrame]:
+    """Yield what retentions would take of groups, with what those that lose most go by."""
+    count = 0
+    lost = (pl.col(name).fill_null(0) for name in ("lost_now", "lost_once"))
+    kept = (-pl.sum_horizontal(*lost)).alias("kept")
+    for piece in read.in_order(_WHAT_IF, _OF_WHAT_IF):
+        nth = (pl.int_range(pl.len()) + count).alias("nth")
+        count += piece.num_rows
+        yield _named(piece).with_columns(kept, nth)
+
+
+def _matrix(read: WorkspaceTables) -> tuple[Figure, ...]:
+    if not read.count(_WHAT_IF):
+        return ()
+    drawn = _drawn(_losses(read), _MOST_FIRST)
+    names = drawn[_NAME].to_list()
     # Of groups that a tool named alike the one that loses most speaks for all.
-    cells = {(row["group_id"], row["retention_minutes"]): row for row in reversed(shown)}
+    cells = drawn
+    for losses in _losses(read):
+        shown = pl.concat([cells, losses.filter(pl.col(_NAME).is_in(names))]).sort(_MOST_FIRST)
+        cells = shown.unique([_NAME, _TRIED], keep="first", maintain_order=True)
+    named = labels(names)
+    ordered = sorted(cells.rows(named=True), key=lambda row: (names.index(row[_NAME]), row[_TRIED]))
     rows = [
         {
-            "group": named[row["group_id"]],
-            "retention": duration(row["retention_minutes"] * 60_000),
+            "group": named[row[_NAME]],
+            "retention": duration(row[_TRIED] * 60_000),
             "verdict": (row["verdict"] or "cannot tell").replace("_", " "),
         }
-        for row in reversed(cells.values())
+        for row in ordered
     ]
-    worst = known[0] if known else None
+    worst = drawn.row(0, named=True)
     says = (
-        f"Under a retention of {duration(worst['retention_minutes'] * 60_000)}, "
-        f"{harmless(worst['group_id'])}: {str(worst['verdict']).replace('_', ' ')}."
-        if worst
-        else ""
+        f"Under a retention of {duration(worst[_TRIED] * 60_000)}, "
+        f"{harmless(worst[_NAME])}: {str(worst['verdict']).replace('_', ' ')}."
     )
     return figure(
         "retention-matrix",

@@ -2,12 +2,15 @@
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from analytics.key_order import in_key_order
+from analytics.key_order import are_in_strict_order, in_key_order
 
 SCHEMA = {"offset": pl.Int64(), "name": pl.String(), "part": pl.Int32(), "place": pl.Int64()}
 KEYS = (["offset", "name", "part"], ["name", "offset"], ["part", "name"], ["part"], [])
@@ -39,8 +42,8 @@ def test_random_rows_come_in_the_order_of_the_key(key: list[str], *, constant: b
             }
             for place in range(draw.randint(0, 7))
         ]
-        given = rows if draw.random() < 0.7 else by_key(rows, key)
-        assert in_key_order(pl.DataFrame(given, SCHEMA), key).to_dicts() == by_key(given, key)
+        ordered = rows if draw.random() < 0.7 else by_key(rows, key)
+        assert in_key_order(pl.DataFrame(ordered, SCHEMA), key).to_dicts() == by_key(ordered, key)
 
 
 def test_rows_in_order_are_the_same_frame() -> None:
@@ -51,3 +54,17 @@ def test_rows_in_order_are_the_same_frame() -> None:
 def test_disorder_behind_the_first_rows_is_seen() -> None:
     rows = pl.DataFrame({"part": [*range(5000), 4998], "name": "x"})
     assert in_key_order(rows, ["part", "name"])["part"].to_list() == sorted(rows["part"].to_list())
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.none() | st.integers(min_value=0, max_value=2)] * 2), max_size=6
+    ).flatmap(lambda rows: st.sampled_from([rows, sorted(rows, key=str)]))
+)
+def test_rows_in_strict_order_are_greater_each_than_the_one_before(
+    rows: list[tuple[int | None, int | None]],
+) -> None:
+    frame = pl.DataFrame(rows, schema={"a": pl.Int64, "b": pl.Int64}, orient="row")
+    ranks = [tuple((each is None, each or 0) for each in row) for row in rows]
+    wanted = all(one < other for one, other in pairwise(ranks))
+    assert are_in_strict_order(frame, ["a", "b"]) == wanted

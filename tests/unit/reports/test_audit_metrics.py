@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from reports.findings import Audited, metrics_of
+from reports.metrics import Audited, metrics_of
 from schemas.finding_rules import finding_rules
 
 WHEN = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -26,11 +30,23 @@ LAG = pa.schema(
 TIME = pa.timestamp("us", "UTC")
 
 
+def text_of(findings: Mapping[tuple[str, str], int], **tables: pa.Table) -> str:
+    """Return the metrics of tables that are read three rows at a time."""
+
+    def read(rows: pa.Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+        yield rows.schema.empty_table().select(list(columns))
+        for start in range(0, rows.num_rows, 3):
+            yield rows.slice(start, 3).select(list(columns))
+
+    reads = {name: partial(read, rows) for name, rows in tables.items()}
+    return "".join(metrics_of(Audited(finding_rules(), findings, reads, WHEN, WHEN, 1)))
+
+
 def samples_of(
     found: list[tuple[str, str]] | None = None, **tables: pa.Table
 ) -> list[tuple[str, dict[str, str], float]]:
     findings = Counter(found or ())
-    text = metrics_of(Audited(finding_rules(), findings, tables, WHEN, WHEN, 1))
+    text = text_of(findings, **tables)
     assert text.endswith("# EOF\n")
     return [
         (each.name, each.labels, each.value)
@@ -96,3 +112,73 @@ def test_any_name_is_read_again(name: str) -> None:
     found = samples_of(lag=lag_table((name, 1)))
     (label,) = [labels["group"] for each, labels, _ in found if each == "groupscope_group_lag"]
     assert label == name
+
+
+NAMES = st.sampled_from(["a", "b", 'a "b"', "a\\nb", "a\nb", "ä", ""])
+LAGS = st.none() | st.sampled_from([0, 1, 10**6 - 1, 10**6, 1230000, 2**53 - 1, 2**53 + 1])
+LAGS |= st.integers(min_value=-(2**63), max_value=2**63 - 1) | st.integers(0, 10**8)
+PLACES = st.tuples(NAMES, NAMES, st.integers(min_value=0, max_value=11))
+
+
+def samples_in(text: str, name: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(name + "{")]
+
+
+def as_the_library_has_it(name: str, values: Mapping[tuple[str, ...], float], *labels: str) -> str:
+    """Return the family of a gauge that was set value by value."""
+    registry = CollectorRegistry()
+    gauge = Gauge(name, "about", labels, registry=registry)
+    for place, value in values.items():
+        gauge.labels(*place).set(value)
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+@given(st.dictionaries(PLACES, LAGS, max_size=9))
+@example({("g", "t", 0): -(2**63), ("g", "t", 1): 2**63 - 1})
+def test_lags_are_written_as_the_library_writes_them(
+    lags: dict[tuple[str, str, int], int | None],
+) -> None:
+    names = LAG.names
+    rows = [dict(zip(names, [*place, lag], strict=True)) for place, lag in lags.items()]
+    text = text_of({}, lag=pa.Table.from_pylist(rows, schema=LAG))
+    known = {place: lag for place, lag in sorted(lags.items()) if lag is not None}
+    for name, values in (
+        ("groupscope_group_lag", {place: lag for place, lag in known.items() if lag >= 0}),
+        (
+            "groupscope_group_offsets_beyond_end",
+            {place: -lag for place, lag in known.items() if lag < 0},
+        ),
+    ):
+        by_text: dict[tuple[str, ...], float] = {
+            (group, topic, str(number)): n for (group, topic, number), n in values.items()
+        }
+        wanted = as_the_library_has_it(name, by_text, "group", "topic", "partition")
+        assert samples_in(text, name) == samples_in(wanted, name)
+
+
+TIMES = st.integers(min_value=-(10**13), max_value=10**16).map(
+    lambda micros: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+)
+
+
+@given(st.lists(st.tuples(NAMES, st.none() | TIMES), max_size=12))
+@example([("g", datetime(1969, 12, 31, 23, 59, 59, 500000, UTC))])
+@example([("g", datetime(1970, 1, 1, 0, 0, 0, 1, UTC))])
+@example([("g", datetime(1970, 1, 1, tzinfo=UTC)), ("h", datetime(1970, 1, 20, tzinfo=UTC))])
+def test_times_are_written_as_the_library_writes_them(
+    rows: list[tuple[str, datetime | None]],
+) -> None:
+    table = pa.table(
+        {
+            "group_id": pa.array([group for group, _ in rows], pa.string()),
+            "expires_at": pa.array([at for _, at in rows], TIME),
+        }
+    )
+    first: dict[tuple[str, ...], float] = {}
+    for group, at in sorted((group, at.timestamp()) for group, at in rows if at is not None):
+        first.setdefault((group,), at)
+    name = "groupscope_offset_expires_timestamp_seconds"
+    wanted = as_the_library_has_it(name, first, "group")
+    text = text_of({}, offset_expiration=table)
+    assert samples_in(text, name) == samples_in(wanted, name)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from schemas.expiration_rules import shared_name, tool_naming
+from schemas.expiration_rules import shared_names, tool_naming
+
+
+def shared_name(group: str) -> str:
+    return next((name for like, name in shared_names() if re.fullmatch(like, group)), group)
 
 
 @pytest.mark.parametrize(
