@@ -10,16 +10,21 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.log.internal_partitions import internal_partition, share_key, string_hashes
+from analytics.replay.log.internal_partitions import internal_partition, share_key
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from analytics.replay.log.topic_homes import TopicHomes
 
 GROUPS: Final = ("group", "group_id")
 TOPICS: Final = ("topic",)
 _WITH_GROUPS: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 _MIXED_BY: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+_WORD: Final = 8
+_LOW_BYTES: Final = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
+"""By a number of bytes what keeps so many of a word's first ones."""
 _OWN: Final = "_own_"
 
 
@@ -56,12 +61,33 @@ def spread(texts: pl.Expr) -> pl.Expr:
 
 
 def _spread(texts: pl.Series) -> pl.Series:
-    # Groups of one internal partition share what their hashes leave when divided: bits are mixed
-    # (the last step of MurmurHash3, 64 bits).
-    mixed = string_hashes(texts.fill_null("")).astype(np.uint64)
-    for factor in _MIXED_BY:
-        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
+    # Eight bytes of each text at a time are mixed in, by the factors of MurmurHash3 (64 bits).
+    filled = texts.fill_null("").to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, held = filled.buffers()
+    ends = np.frombuffer(offsets, np.int64, len(filled) + 1, filled.offset * 8)
+    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
+    words = _words(b"" if held is None else held[ends[0] : ends[-1]])
+    mixed = lengths.astype(np.uint64)
+    rows, at = np.flatnonzero(lengths), 0
+    while rows.size:
+        is_every = rows.size == mixed.size
+        left = lengths - at if is_every else lengths[rows] - at
+        word = words[starts + at] if is_every else words[starts[rows] + at]
+        word &= _LOW_BYTES[np.minimum(left, _WORD)]
+        word ^= mixed if is_every else mixed[rows]
+        word *= np.uint64(_MIXED_BY[0])
+        word ^= word >> np.uint64(32)
+        mixed[rows] = word
+        is_longer = left > _WORD
+        rows, at = rows if is_longer.all() else rows[is_longer], at + _WORD
+    mixed *= np.uint64(_MIXED_BY[1])
     return pl.Series((mixed >> np.uint64(33)).astype(np.int64))
+
+
+def _words(texts: pa.Buffer | bytes) -> NDArray[np.uint64]:
+    """Return the eight bytes from each byte on; behind the last there are zeros."""
+    padded = np.concatenate([np.frombuffer(texts, np.uint8), np.zeros(_WORD, np.uint8)])
+    return np.ndarray(padded.size - _WORD + 1, "<u8", padded, strides=(1,))
 
 
 @dataclass(frozen=True)
