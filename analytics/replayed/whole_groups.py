@@ -63,6 +63,36 @@ def group_reads(
     ]
 
 
+@contextmanager
+def stored_parts(
+    tables: StoredTables,
+    needed: Mapping[str, Sequence[str]],
+    at_once: int,
+    beside: str | None = None,
+) -> Iterator[Sequence[GroupPart]]:
+    """Give tables in parts of whole groups: by their files where these hold whole groups.
+
+    Other files are read once, and laid out.
+
+    Args:
+        tables: As far as groups are wanted.
+        needed: By name of a table with groups, the columns that are read, `group_id` among them.
+        at_once: How many rows a part has, about.
+        beside: As `group_parts` takes it.
+
+    Yields:
+        The parts, as long as their folder is there.
+    """
+    count = tables.count(*needed)
+    lots = whole_files(tables, list(needed), at_once) if count > at_once else []
+    if lots and max(lot.rows for lot in lots) <= _FEW_MORE * at_once:
+        yield [partial(_read, tables, needed, None, lot.files) for lot in lots]
+        return
+    rows = {name: stored_rows(tables, name, columns) for name, columns in needed.items()}
+    with group_parts(rows, parts_for(count, at_once), beside) as parts:
+        yield parts
+
+
 def _read(
     tables: StoredTables,
     needed: Mapping[str, Sequence[str]],

@@ -32,7 +32,7 @@ from analytics.questions.data_quality.judged_table import (
 from analytics.questions.data_quality.row_checks import ROW_BY_ROW
 from analytics.questions.question import Question
 from analytics.replay.log.arrow_rows import arrow_rows
-from analytics.replayed.whole_groups import group_parts, parts_for, stored_rows
+from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.stored_tables import KINDS, StoredTables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
@@ -171,9 +171,7 @@ def _in_parts(
         if (other := each.kwargs.get("table")) is not None:
             names = each.kwargs.get("other_columns", each.kwargs["columns"])
             needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
-    rows = {name: stored_rows(stored.tables, name, columns) for name, columns in needed.items()}
-    count = parts_for(stored.tables.count(*needed), AT_ONCE)
-    with group_parts(rows, count, runner.folder) as parts:
+    with stored_parts(stored.tables, needed, AT_ONCE, runner.folder) as parts:
         return together(runner.run(partial(_checked_part, table, wanted), parts).sums)
 
 

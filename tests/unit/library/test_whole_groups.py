@@ -12,7 +12,7 @@ import pytest
 
 from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection
-from analytics.replayed.whole_groups import group_reads, whole_files
+from analytics.replayed.whole_groups import group_reads, stored_parts, whole_files
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
@@ -130,3 +130,17 @@ def test_no_file_is_read_for_groups_that_others_hold(
     for each in parts:
         each()
     assert max(read.values()) < len(parts)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 6, 100])
+def test_tables_come_in_whole_groups_however_their_files_lie(
+    many_files: Workspace, workspace: Workspace, at_once: int
+) -> None:
+    for space, sizes in ((many_files, Counter("abcdz")), (workspace, Counter(SIZES))):
+        with stored_parts(StoredTables(space), NEEDED, at_once) as parts:
+            found = [each() for each in parts]
+        epochs = counts(found, "group_epochs")
+        assert sum(epochs, Counter()) == sizes
+        seen = [{*each["groups"]["group_id"], *each["group_epochs"]["group_id"]} for each in found]
+        assert sum(map(len, seen)) == len(set().union(*seen))
+        assert len(parts) == 1 or at_once < 100
