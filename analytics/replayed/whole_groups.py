@@ -33,7 +33,7 @@ GroupPart = Callable[[], dict[str, pl.DataFrame]]
 _ROWS_AT_ONCE = 2_000_000
 """Rows of all tables together; one group may have more."""
 
-_FEW_MORE: Final = 2
+_FEW_MORE: Final = 1.25
 """Files with so many times the rows are still read together: each range would read them anew."""
 
 _WRITTEN_BYTES: Final = 16 << 20

@@ -228,10 +228,11 @@ def _audited(
     with replayed(quiet, needs=NEEDS, out=audit_options.out, **own) as found:
         state = replace(found, exit_code=found.exit_code or code)
         failed, gaps, is_open = _ask(console, audit_options, state, own)
-        keep_evaluations(space, {GAPS: gap_rows(gaps)}, state)
-        state = replace(state, manifest=space.manifest())
         timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
         verdicts = timeline.rows(OFFSET_VERDICTS)
+        is_open |= bool(timeline.doubts)
+        keep_evaluations(space, {GAPS: gap_rows({**gaps, TIMELINE.name: timeline.gaps})}, state)
+        state = replace(state, manifest=space.manifest())
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
         settings = QualitySettings(

@@ -113,7 +113,7 @@ def test_what_its_questions_could_not_tell_is_kept_by_code_and_place(
         and each["code"] == "partition_lacks_records"
         and each["from_offset"] == 0
     }
-    assert lossy >= {"expiration", "lag", "balance", "rebalances"}
+    assert lossy >= {"expiration", "lag", "balance", "rebalances", "timeline"}
     assert {each["words"] for each in gaps if each["question"] == "lag"} <= {
         line.partition("cannot tell: ")[2] for line in run.stderr.splitlines()
     }

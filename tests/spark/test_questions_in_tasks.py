@@ -65,7 +65,7 @@ def rows_of(
         (LAG, LagSettings(), (lag_question, 150)),
         (LAG, LagSettings("group", min_lag=1), (lag_question, 150)),
         (LAG, LagSettings("topic"), (lag_question, 150)),
-        (REBALANCES, RebalanceSettings(), (rebalance_tables, 150)),
+        (REBALANCES, RebalanceSettings(), (rebalance_tables, 60)),
         (BALANCE, BalanceSettings(), (balance_tables, 150)),
         (BALANCE, BalanceSettings(history=True), (held_in_epochs, 40)),
         (EXPIRATION, ExpirationSettings((1, 10080)), (expiration_question, 150)),
