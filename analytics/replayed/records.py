@@ -120,10 +120,10 @@ class Records:
         Raises:
             WorkspaceError: A file is damaged.
         """
-        place = () if self.instant.is_end else _PLACE
-        fields = {each: each for each in dict.fromkeys((*columns, *place))}
+        is_end = self.instant.is_end
+        fields = {each: each for each in dict.fromkeys((*columns, *(() if is_end else _PLACE)))}
         for rows in self.of_all.pieces(name, fields, topic):
-            yield (self._at_instant(rows) if place else rows).select(columns)
+            yield rows if is_end else self._at_instant(rows).select(columns)
 
     def _at_instant(self, rows: pl.DataFrame) -> pl.DataFrame:
         ends = self._timeless_ends if rows["timestamp"].null_count() else {}

@@ -92,16 +92,17 @@ def _of_phase(records: pl.DataFrame, phase: str) -> pl.DataFrame:
         return PHASES.to_frame()
     each = pl.col("topics").struct
     partitions = each.field("partitions") if phase == INITIALIZING else pl.lit(None)
-    named = (
-        records.select(
-            *("group_id", "number", "last", "place"),
-            topics=pl.col("value").struct.field(topics),
-        )
-        .filter(pl.col("topics").list.len() > 0)
-        .explode("topics")
-        .with_columns(
-            topic_id=each.field("topic_id"), topic=each.field("topic_name"), partition=partitions
-        )
+    named = records.select(
+        *("group_id", "number", "last", "place"),
+        topics=pl.col("value").struct.field(topics),
+    ).filter(pl.col("topics").list.len() > 0)
+    # Hardly any group is in a phase at the instant: what was before is nothing to it then.
+    is_of_last = pl.col("number") == pl.col("last")
+    named = named.filter(is_of_last.any().over("group_id"))
+    if named.is_empty():
+        return PHASES.to_frame()
+    named = named.explode("topics").with_columns(
+        topic_id=each.field("topic_id"), topic=each.field("topic_name"), partition=partitions
     )
     if phase == INITIALIZING:
         named = named.filter(pl.col("partition").list.len() > 0).explode("partition")
@@ -112,7 +113,7 @@ def _of_phase(records: pl.DataFrame, phase: str) -> pl.DataFrame:
     )
     is_new = (pl.col("number") > pl.col("number").shift(1).over(thing) + 1).fill_null(value=True)
     begun = pl.when(is_new).then("number").forward_fill().over(thing)
-    still = named.with_columns(begun=begun).filter(pl.col("number") == pl.col("last"))
+    still = named.with_columns(begun=begun).filter(is_of_last)
     first = records.select(
         "group_id",
         pl.col("number").alias("begun"),

@@ -252,6 +252,7 @@ def prunable(
 def _counts(records: Iterable[pl.DataFrame], homes: pl.DataFrame) -> pl.DataFrame:
     """Return by internal partition the end of its log, and how many records it has."""
     is_below = pl.col("offset") < pl.col("prunable_to")
+    nothing = {"log_end_offset": pl.Int64, "records": pl.Int64, "prunable_records": pl.Int64}
     found = [
         rows.select(pl.col("partition").cast(pl.Int32).alias(HOME), "offset")
         .join(homes, HOME, "inner")
@@ -262,9 +263,10 @@ def _counts(records: Iterable[pl.DataFrame], homes: pl.DataFrame) -> pl.DataFram
             prunable_records=is_below.sum().cast(pl.Int64),
         )
         for rows in records
+        if rows.height
     ]
     return (
-        pl.concat(found)
+        pl.concat([pl.DataFrame(schema={HOME: pl.Int32, **nothing}), *found])
         .group_by(HOME)
         .agg(
             pl.col("log_end_offset").max(),
