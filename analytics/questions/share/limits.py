@@ -298,7 +298,7 @@ def _of_types(
 
 
 _BACKLOG: Final = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
-_SEEN: Final = (*_BACKLOG, "members")
+_EVIDENCE: Final = (*_BACKLOG, "members")
 
 
 class SeenOfSome(NamedTuple):
@@ -330,7 +330,7 @@ def seen_of(groups: pl.DataFrame, backlog: pl.DataFrame, with_own: Collection[st
 def limits_of(
     state: ReplayedWorkspace,
     selected: GroupSelection,
-    said: LimitSettings,
+    settings: LimitSettings,
     parts: Sequence[SeenOfSome],
 ) -> pl.DataFrame:
     """Return the table `share_limits`.
@@ -338,26 +338,29 @@ def limits_of(
     Args:
         state: Says the instant and release.
         selected: The share groups that are asked about.
-        said: What limits are set to.
+        settings: What limits are set to.
         parts: What is seen of all groups, each in one of them.
     """
     tables = state.tables
-    is_set = pc.field("group_id").isin(pa.array(list(said.groups), pa.string()))
+    is_set = pc.field("group_id").isin(pa.array(list(settings.groups), pa.string()))
     found = polars_rows(tables.read("groups", ["group_id", "group_type"], is_set))
     types = dict(found.iter_rows())
     if tables.selection.groups:
-        own = {group: values for group, values in said.groups.items() if group in types}
-        said = LimitSettings(said.brokers, own)
+        own = {group: values for group, values in settings.groups.items() if group in types}
+        settings = LimitSettings(settings.brokers, own)
     # What cannot be told may be that there are more groups, or less.
     left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
     seen = Seen(
-        {kind: dict(ChainMap(*(dict(each.by_group[kind]) for each in parts))) for kind in _SEEN},
+        {
+            kind: dict(ChainMap(*(dict(each.by_group[kind]) for each in parts)))
+            for kind in _EVIDENCE
+        },
         None if left_out else selected.rows.num_rows,
         partition_count(state, SHARE_GROUP_STATE),
         dict(ChainMap(*(dict(each.incomplete) for each in parts))),
         left_out,
     )
-    return share_limits_found(said, seen, types, state.release)
+    return share_limits_found(settings, seen, types, state.release)
 
 
 def _left_out(state: ReplayedWorkspace) -> str | None:

@@ -116,20 +116,20 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
     settings = settings_found(state.release, configs, state.settings)
     limits = limit_settings(configs, state.settings)
     records = Records(state)
-    known = _known_of_all(state, asked, settings.settings, rules, records, selected, limits)
-    made = _made_in_parts(known, records)
+    of_all = _known_of_all(state, asked, settings.settings, rules, records, selected, limits)
+    made = _made_in_parts(of_all, records)
     tables, parts = dict(made.tables), made.sums
     sums = tables.pop(SUMS, None)
     if asked.by == TOPIC:
         added = summed([each.sums for each in parts if each.sums is not None], TOPIC, rules)
         sums = PartedTable.held(arrow_rows(added))
     held = {
-        "share_limits": limits_of(state, selected, limits, [each.seen for each in parts]),
+        "share_limits": limits_of(state, selected, limits, [each.evidence for each in parts]),
         "share_prunable": prunable(
             [each.holders for each in parts],
-            state_places(records, known.logs),
-            known.topics,
-            known.logs,
+            state_places(records, of_all.logs),
+            of_all.topics,
+            of_all.logs,
         ),
     }
     tables |= {name: PartedTable.held(table_of_frame(name, rows)) for name, rows in held.items()}
@@ -141,7 +141,7 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
     return Answer(
         PartedTables({name: tables[name] for name in SHARE.tables}),
         groups,
-        tuple(_doubts(parts, known.gaps)),
+        tuple(_doubts(parts, of_all.gaps)),
         warnings=(*settings.findings, *unnamed),
         summary={
             "settings": list(settings.said),
@@ -192,7 +192,7 @@ class ShareOfAll:
 
 def _known_of_all(
     state: ReplayedWorkspace,
-    asked: BacklogSettings,
+    request: BacklogSettings,
     settings: ShareSettings,
     rules: ShareRules,
     records: Records,
@@ -201,10 +201,10 @@ def _known_of_all(
 ) -> ShareOfAll:
     as_of, gaps = instant_of(state), gaps_of_state(state)
     logs, clocks = data_logs(state), known_coverage(state).clocks
-    samples = [end_offset_samples(state, asked.end_offsets, as_of), logs.samples(as_of)]
+    samples = [end_offset_samples(state, request.end_offsets, as_of), logs.samples(as_of)]
     question = partial(
         ShareQuestion,
-        ends=_ends(state, asked.end_offsets, logs, as_of),
+        ends=_ends(state, request.end_offsets, logs, as_of),
         samples=EndOffsetSamples.of(pa.concat_tables(samples)),
         gone=pl.Series(topics_gone(state), dtype=pl.String),
         settings=settings,
@@ -216,7 +216,7 @@ def _known_of_all(
     )
     return ShareOfAll(
         state,
-        asked.by,
+        request.by,
         question,
         open_transactions_at(state, records),
         frame_of(logs.stable.select(STABLE_ENDS.names())),
@@ -235,7 +235,7 @@ class _PartSums(NamedTuple):
     Attributes:
         reasons: `why` it cannot be told, and of how many (`len`) share partitions.
         without: Groups without a share partition, where one may be in what is missing.
-        seen: What is seen of what is limited.
+        evidence: What is seen of what is limited.
         holders: Of `holders`, of all groups.
         matched: Which of the missing names and patterns match a group with a share partition.
         unnamed: A sentence for each topic without a name.
@@ -244,7 +244,7 @@ class _PartSums(NamedTuple):
 
     reasons: pl.DataFrame
     without: Sequence[str]
-    seen: SeenOfSome
+    evidence: SeenOfSome
     holders: pl.DataFrame
     matched: frozenset[str]
     unnamed: Sequence[str]
@@ -274,22 +274,22 @@ def orders_of(rules: ShareRules, by: str = PARTITION) -> dict[str, Order]:
 ORDERS: Final = {name: order for name, order in orders_of(share_rules()).items() if name != SUMS}
 
 
-def _made_in_parts(known: ShareOfAll, records: Records) -> PartAnswers:
+def _made_in_parts(of_all: ShareOfAll, records: Records) -> PartAnswers:
     """Return the tables of all groups that are asked about, and what they come to together."""
-    runner, rules = known.state.runner, known.question.keywords["rules"]
-    count = parts_for(count_of_rows(known.state, records), AT_ONCE)
-    with group_parts(rows_of_groups(known.state, records), count, runner.folder) as parts:
-        return runner.run(partial(share_of_part, known), parts, orders_of(rules, known.by))
+    runner, rules = of_all.state.runner, of_all.question.keywords["rules"]
+    count = parts_for(count_of_rows(of_all.state, records), AT_ONCE)
+    with group_parts(rows_of_groups(of_all.state, records), count, runner.folder) as parts:
+        return runner.run(partial(share_of_part, of_all), parts, orders_of(rules, of_all.by))
 
 
-def share_of_part(known: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+def share_of_part(of_all: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
     """Return the tables of some whole groups.
 
     Args:
-        known: What is the same for all.
+        of_all: What is the same for all.
         rows: Of `rows_of_groups`.
     """
-    state, groups = known.state, rows["groups"]
+    state, groups = of_all.state, rows["groups"]
     named, unnamed = with_names(arrow_rows(rows["share_partitions"]))
     shares = frame_of(named)
     topics = pa.chunked_array([shares["topic"].unique().to_arrow().cast(pa.string())])
@@ -297,8 +297,8 @@ def share_of_part(known: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartAn
     records = share_records(
         rows,
         pl.concat([groups["group_id"], shares["group_id"]]).unique(),
-        known.logs,
-        known.evidence,
+        of_all.logs,
+        of_all.evidence,
     )
     tables = ShareTables(
         with_possible_claims(shares.filter(is_wanted), state),
@@ -306,10 +306,10 @@ def share_of_part(known: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartAn
         groups,
         rows["assignments"],
         records.phases,
-        known.transactions,
-        known.stable,
+        of_all.transactions,
+        of_all.stable,
     )
-    asked = known.question(tables=tables, log=records.log)
+    asked = of_all.question(tables=tables, log=records.log)
     found = evaluate_share(asked)
     made = {
         "share_backlog": found.rows,
@@ -317,38 +317,38 @@ def share_of_part(known: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartAn
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
         "share_steps": steps_of(records.steps, asked.rules, state, known_coverage(state)),
-        "share_stalls": _stalls(known, asked, records.whole_log),
+        "share_stalls": _stalls(of_all, asked, records.whole_log),
     }
-    sums = parts_of_sums(found.rows, known.by, asked.rules) if known.by in BY else None
-    if sums is not None and known.by != TOPIC:
+    sums = parts_of_sums(found.rows, of_all.by, asked.rules) if of_all.by in BY else None
+    if sums is not None and of_all.by != TOPIC:
         # A group is of this part alone.
-        made[SUMS] = summed([sums], known.by, asked.rules)
+        made[SUMS] = summed([sums], of_all.by, asked.rules)
     with_rows = found.rows["group_id"].unique()
     without = groups["group_id"].filter(~groups["group_id"].is_in(with_rows.implode()))
-    is_untold = known.gaps and not state.tables.selection.topics
+    is_untold = of_all.gaps and not state.tables.selection.topics
     return PartAnswer(
         made,
         _PartSums(
             _reasons(found.rows),
             without.to_list() if is_untold else [],
-            seen_of(groups, found.rows, known.with_own),
-            holders(known.logs.above(rows["share_snapshot"])),
-            frozenset(each for each in known.missing if names_wanted(with_rows, (each,))),
+            seen_of(groups, found.rows, of_all.with_own),
+            holders(of_all.logs.above(rows["share_snapshot"])),
+            frozenset(each for each in of_all.missing if names_wanted(with_rows, (each,))),
             unnamed,
-            sums if known.by == TOPIC else None,
+            sums if of_all.by == TOPIC else None,
         ),
     )
 
 
-def _stalls(known: ShareOfAll, asked: ShareQuestion, log: ShareLog) -> pl.DataFrame:
+def _stalls(of_all: ShareOfAll, question: ShareQuestion, log: ShareLog) -> pl.DataFrame:
     found = stall_history(
         log,
-        round(asked.rules.stalled.minutes * _MINUTE),
-        round(asked.as_of.timestamp() * 1000),
-        known.gaps,
-        asked.clocks,
+        round(question.rules.stalled.minutes * _MINUTE),
+        round(question.as_of.timestamp() * 1000),
+        of_all.gaps,
+        question.clocks,
     )
-    return named_stalls(found, known.topics)
+    return named_stalls(found, of_all.topics)
 
 
 def _reasons(rows: pl.DataFrame) -> pl.DataFrame:

@@ -99,7 +99,7 @@ class ShareRecords(NamedTuple):
 
 
 def share_records(
-    rows: Mapping[str, pl.DataFrame], groups: pl.Series, logs: StateLogs, known: KnownLogs
+    rows: Mapping[str, pl.DataFrame], groups: pl.Series, logs: StateLogs, evidence: KnownLogs
 ) -> ShareRecords:
     """Bring the records of groups into order.
 
@@ -107,7 +107,7 @@ def share_records(
         rows: Of `rows_of_groups`.
         groups: Those of them that are asked about.
         logs: What is known of the logs of share state.
-        known: What is known of the logs that steps are read off.
+        evidence: What is known of the logs that steps are read off.
     """
     snapshots, updates, pictures, metadata, members = (
         _of_groups(rows[name], groups).sort("partition", "offset", maintain_order=True)
@@ -120,7 +120,7 @@ def share_records(
         whole if is_same else share_log(*above),
         whole,
         phases(pictures),
-        StepRecords(pictures, metadata, members, whole, known),
+        StepRecords(pictures, metadata, members, whole, evidence),
     )
 
 
