@@ -15,6 +15,7 @@ from analytics.questions.lag.question import BY_PARTITION, FASTEST_FIRST, GROWTH
 from analytics.questions.lag.table import WORST_FIRST, worst_first
 from analytics.questions.rebalances.rebalance_tables import ORDERS as OF_REBALANCES
 from analytics.questions.restore.plan import PLAN_ORDER
+from analytics.questions.share.question import ORDERS as OF_SHARE
 from analytics.questions.timeline import verdicts
 from analytics.questions.usage.bucket_answers import ORDERS as OF_USAGE
 from analytics.tables.parted_table import BY_GROUP, Order, by_key
@@ -23,6 +24,7 @@ from schemas.evaluation_rules import lag_rules
 _ORDERS: Final[Mapping[str, Order]] = {
     **OF_BALANCE,
     **OF_REBALANCES,
+    **OF_SHARE,
     **OF_USAGE,
     "commit_requests": BY_GROUP,
     "lag": Order(WORST_FIRST, partial(worst_first, rules=lag_rules())),

@@ -102,11 +102,32 @@ class Records:
         """
         asked = list(dict.fromkeys((*_PLACE, *columns)))
         needed = list(dict.fromkeys((*asked, _SEGMENT)))
-        rows = self.of_all.table_where(name, needed, where)
-        ends = self._timeless_ends if rows["timestamp"].null_count() else {}
-        counted = cut_all({name: rows}, self.instant, timeless=ends)[name]
-        in_order = counted.select(asked).sort("partition", "offset", maintain_order=True)
+        rows = self._at_instant(self.of_all.table_where(name, needed, where))
+        in_order = rows.select(asked).sort("partition", "offset", maintain_order=True)
         return arrow_rows(in_order)
+
+    def table_pieces(self, name: str, columns: Sequence[str], topic: str) -> Iterator[pl.DataFrame]:
+        """Yield columns of a decoded table, of all groups as `table` has them, in no order.
+
+        Args:
+            name: The table ("share_update"); not one of the metadata log.
+            columns: What is needed.
+            topic: The internal topic.
+
+        Yields:
+            At least one frame.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        is_end = self.instant.is_end
+        fields = {each: each for each in dict.fromkeys((*columns, *(() if is_end else _PLACE)))}
+        for rows in self.of_all.pieces(name, fields, topic):
+            yield rows if is_end else self._at_instant(rows).select(columns)
+
+    def _at_instant(self, rows: pl.DataFrame) -> pl.DataFrame:
+        ends = self._timeless_ends if rows["timestamp"].null_count() else {}
+        return cut_all({"": rows}, self.instant, timeless=ends)[""]
 
     def _with_place(self, fields: Mapping[str, str]) -> Mapping[str, str]:
         return {**fields, **PLACE} if self._is_cut else fields

@@ -148,12 +148,12 @@ class StoredTables:
         files = [f"{place}/{path.rpartition('/')[2]}" for path in self.files(name)]
         return PartedTable(self.schema(name), files, order)
 
-    def count(self, *names: str) -> int:
-        """Return how many rows tables have together."""
+    def count(self, *names: str, where: pc.Expression | None = None) -> int:
+        """Return how many rows tables have together, those that fulfil a condition."""
         rows = 0
         for name in names:
             with reading(self.workspace.path(folder_of(name))):
-                rows += self._scanner(name, ["group_id"], None).count_rows()
+                rows += self._scanner(name, ["group_id"], where).count_rows()
         return rows
 
     def schema(self, name: str) -> pa.Schema:

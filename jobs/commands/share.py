@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,6 +80,7 @@ def share(
     next delivery is accepted, and those that were given up. docs/share.md explains it.
     """
     # Arrow is heavy: --help answers without it.
+    from analytics.gaps.group_selection import select_groups  # noqa: PLC0415
     from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
     from analytics.questions.share.question import SHARE, BacklogSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
@@ -98,10 +100,17 @@ def share(
         state: Replayed, answer: Answer, chosen_format: OutputFormat, metadata: Mapping[str, Any]
     ) -> PrintedAnswer:
         if against is not None:
-            return shown_against(console, against, end_offsets, state, answer, chosen_format)
+            of_groups = select_groups(state, "share", with_offsets=False)
+            compared = replace(answer, groups=of_groups)
+            return shown_against(console, against, end_offsets, state, compared, chosen_format)
         return PrintedAnswer(
             share_text(
-                answer.tables, answer.figures, chosen_format, metadata, by=by, with_history=history
+                answer.long_tables,
+                answer.figures,
+                chosen_format,
+                metadata,
+                by=by,
+                with_history=history,
             )
         )
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     ROWS,
+    LongSection,
+    Rows,
     Section,
     as_main,
     heads_of,
@@ -22,6 +26,7 @@ from reports.layout.section import (
     table_section,
     unmarked,
     without,
+    words_in,
 )
 from reports.plain_text import nothing, paragraphs
 from reports.quantities import duration
@@ -127,8 +132,15 @@ _WITHOUT_LIMITS = ("prunable", "limits", "steps")
 _NOTHING = "No share group asked for has partitions."
 
 
+class PickedRows(Rows, Protocol):
+    """Rows of which some can be picked."""
+
+    def where(self, condition: pl.Expr) -> PickedRows:
+        """Return those that fulfil a condition."""
+
+
 def share_text(
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, PickedRows],
     figures: Mapping[str, Any],
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
@@ -149,67 +161,85 @@ def share_text(
     """
     rows, no_end = tables["share_backlog"], figures["no_end"]
     if "sums" in figures:
-        backlog = _sum_section(figures["sums"], by)
+        backlog = LongSection(figures["sums"], partial(_sum_section, by=by))
     elif output_format.is_for_programs:
-        backlog = _table_section(rows)
+        backlog = LongSection(rows, _table_section)
     else:
-        backlog = _backlog_section(rows, figures["as_of"], (no_end,))
-    beside = [show(tables[name]) for name, show in _COMPANIONS.items()]
-    if output_format.is_for_programs:
-        return rendered([backlog, *beside], output_format, metadata)
-    asked = output_format.table
-    if not asked:
-        beside = _wrong(beside, tables, with_history=with_history)
+        show = partial(_backlog_section, as_of=figures["as_of"], said_once=(no_end,))
+        backlog = LongSection(rows, partial(show, with_remarks=_has_remarks(rows, (no_end,))))
+    asked, is_for_programs = output_format.table, output_format.is_for_programs
+    if asked or is_for_programs:
+        beside = [LongSection(tables[name], make) for name, make in _COMPANIONS.items()]
+    else:
+        beside = _wrong(tables, with_history=with_history)
     sections = [backlog, *beside]
+    if is_for_programs:
+        return rendered(sections, output_format, metadata)
     notes = _share_notes(sections, metadata, asked)
-    if pc.any(pc.equal(rows["reason"], no_end)).as_py():
+    if any(pc.any(pc.equal(each["reason"], no_end)).as_py() for each in rows.pieces(["reason"])):
         notes.append(_NO_LAG)
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
     return "\n\n".join([render(sections, output_format, metadata), *notes])
 
 
-def _wrong(
-    beside: list[Section], tables: Mapping[str, pa.Table], *, with_history: bool
-) -> list[Section]:
+def _wrong(tables: Mapping[str, PickedRows], *, with_history: bool) -> list[LongSection]:
     """Return the tables with what is wrong; people see the rest where they ask for it."""
     wrong = {
-        "limits": _limit_section(_not_kept(tables["share_limits"])),
-        "steps": _step_section(_out_of_order(tables["share_steps"])),
+        **({"share_stalls": tables["share_stalls"]} if with_history else {}),
+        "share_faults": tables["share_faults"],
+        "share_steps": tables["share_steps"].where(pl.col("verdict") == _OUT_OF_ORDER),
+        "share_limits": tables["share_limits"].where(pl.col("verdict").is_in(_LIMIT_PROBLEMS)),
     }
-    names = {"faults", *wrong, *(["stalls"] if with_history else [])}
-    sections = (wrong.get(each.name, each) for each in beside)
-    return [each for each in sections if each.name in names and each.rows.num_rows]
+    return [LongSection(rows, _COMPANIONS[name]) for name, rows in wrong.items() if rows.num_rows]
 
 
-def _backlog_section(rows: pa.Table, as_of: datetime, said_once: Sequence[str] = ()) -> Section:
-    """Return the rows of the table `share_backlog`.
+_REMARKED: Final = (
+    *("missing", "reason", "status", "lag", "records_left", "is_later_partition"),
+    "offsets_below_first",
+)
 
-    Args:
-        rows: The rows.
-        as_of: The instant, up to which things last.
-        said_once: Reasons that are said below the table, and not beside each row.
-    """
-    told = rows.select([*_BLOCKING, "stalled_since", "stalled_bound"]).to_pylist()
-    window = pc.binary_join_element_wise(
-        rows["window_offsets"].cast(pa.string()), rows["max_record_locks"].cast(pa.string()), "/"
-    )
+
+def _has_remarks(rows: Rows, said_once: Sequence[str]) -> bool:
+    """Return whether something is to be said beside any row."""
+    remarks = (_remarks(each, said_once) for each in rows.pieces(_REMARKED))
+    return any(each.null_count < len(each) for each in remarks)
+
+
+def _remarks(rows: pa.Table, said_once: Sequence[str]) -> pa.ChunkedArray:
+    """Return what is said beside rows of the table `share_backlog`: of them `_REMARKED`."""
     # Where only Kafka's count is missing, the number beside it has what it is about.
     is_told = pc.and_(pc.is_valid(rows["records_left"]), pc.is_null(rows["lag"]))
     passed_over = pc.and_(rows["is_later_partition"], pc.greater(rows["offsets_below_first"], 0))
     is_told = pc.and_(is_told, pc.invert(pc.fill_null(passed_over, fill_value=False)))
     is_below = pc.is_in(rows["reason"], pa.array(said_once, pa.string()))
     is_said = pc.or_(pc.or_(is_told, is_below), pc.equal(rows["status"], "not_started"))
-    remark = pc.if_else(is_said, None, rows["reason"])
+    return pc.coalesce(rows["missing"], pc.if_else(is_said, None, rows["reason"]))
+
+
+def _backlog_section(
+    rows: pa.Table, as_of: datetime, said_once: Sequence[str], *, with_remarks: bool
+) -> Section:
+    """Return rows of the table `share_backlog`.
+
+    Args:
+        rows: The rows.
+        as_of: The instant, up to which things last.
+        said_once: Reasons that are said below the table, and not beside each row.
+        with_remarks: Something is said beside a row, of these or others.
+    """
+    told = rows.select([*_BLOCKING, "stalled_since", "stalled_bound"]).to_pylist()
+    window = pc.binary_join_element_wise(
+        rows["window_offsets"].cast(pa.string()), rows["max_record_locks"].cast(pa.string()), "/"
+    )
     shown = (
         rows.append_column("blocking", pa.array(map(_blocking, told), pa.string()))
         .append_column("stalled", pa.array((_stalled(each, as_of) for each in told), pa.string()))
         .append_column("window", window)
-        .append_column("remark", pc.coalesce(rows["missing"], remark))
+        .append_column("remark", _remarks(rows, said_once))
     )
     section = as_main(table_section(_marked(shown), _BACKLOG, "backlog", problem="is_problem"))
-    is_shown = shown["remark"].null_count < shown.num_rows
-    return section if is_shown else without(section, ["remark"])
+    return section if with_remarks else without(section, ["remark"])
 
 
 def _table_section(rows: pa.Table) -> Section:
@@ -249,18 +279,8 @@ def _marked(rows: pa.Table) -> pa.Table:
     return rows.append_column("is_problem", pc.invert(is_sound))
 
 
-def _out_of_order(rows: pa.Table) -> pa.Table:
-    """Return the rows of `share_steps` that a person should look into."""
-    return rows.filter(pc.equal(rows["verdict"], _OUT_OF_ORDER))
-
-
-def _not_kept(rows: pa.Table) -> pa.Table:
-    """Return the rows of `share_limits` that a person should look into."""
-    return rows.filter(pc.is_in(rows["verdict"], pa.array(_LIMIT_PROBLEMS)))
-
-
 def _share_notes(
-    sections: Sequence[Section], said: Mapping[str, Any], asked: str | None
+    sections: Sequence[LongSection], said: Mapping[str, Any], asked: str | None
 ) -> list[str]:
     """Return paragraphs: what the words that are shown mean, and which settings are assumed.
 
@@ -271,7 +291,7 @@ def _share_notes(
     """
     if asked is not None:
         sections = [sections[0], *(each for each in sections[1:] if each.name == asked)]
-    words = set(sections[0].rows["status"].to_pylist())
+    words = words_in(sections[0].rows, "status")
     if not words:
         return [nothing(_NOTHING, said)]
     meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
@@ -289,10 +309,10 @@ def _share_notes(
 
 
 def _meanings(
-    sections: Sequence[Section], name: str, column: str, words: Mapping[str, str]
+    sections: Sequence[LongSection], name: str, column: str, words: Mapping[str, str]
 ) -> list[str]:
     shown_ones = {
-        word for each in sections if each.name == name for word in each.rows[column].to_pylist()
+        word for each in sections if each.name == name for word in words_in(each.rows, column)
     }
     return [f"{word}: {text}" for word, text in words.items() if word in shown_ones]
 

@@ -26,6 +26,8 @@ from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.questions.restore import question as restore_question
 from analytics.questions.restore.question import RESTORE, RestoreSettings
+from analytics.questions.share import question as share_question
+from analytics.questions.share.question import SHARE, BacklogSettings
 from analytics.questions.table_orders import order_of
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline import question as timeline_question
@@ -36,6 +38,8 @@ from analytics.replay.dump.written_instants import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
+
+SHARE_GROUPS = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.3.1-story"
 
 
 def rows_of(
@@ -116,6 +120,28 @@ def test_usage_rests_on_no_number_of_records_at_a_time(
     tmp_path: Path,
 ) -> None:
     assert_same_in_parts(USAGE, settings, state, monkeypatch, usage_question, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def share_state() -> Iterator[ReplayedWorkspace]:
+    """A dump with many share groups."""
+    with replayed(Console(quiet=True), inputs=[str(SHARE_GROUPS)], needs=SHARE.needs) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    "by",
+    ["group", *(pytest.param(by, marks=pytest.mark.long) for by in ("partition", "topic"))],
+)
+def test_share_rests_on_no_number_of_groups_at_a_time(
+    share_state: ReplayedWorkspace, monkeypatch: pytest.MonkeyPatch, by: str, tmp_path: Path
+) -> None:
+    settings = BacklogSettings(by)
+    whole = SHARE.ask(share_state, settings)
+    assert_same_in_parts(SHARE, settings, share_state, monkeypatch, share_question, tmp_path)
+    parted = SHARE.ask(replace(share_state, runner=PartRunner(str(tmp_path))), settings)
+    assert parted.gaps == whole.gaps
+    assert parted.warnings == whole.warnings
 
 
 @pytest.fixture(scope="module")

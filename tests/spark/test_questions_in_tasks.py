@@ -26,6 +26,8 @@ from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.questions.restore import question as restore_question
 from analytics.questions.restore.question import RESTORE, RestoreSettings
+from analytics.questions.share import question as share_question
+from analytics.questions.share.question import SHARE, BacklogSettings
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.usage import question as usage_question
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def state(failover_dump: Path) -> Iterator[ReplayedWorkspace]:
-    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE, DIFF, RESTORE)
+    asked = (LAG, REBALANCES, BALANCE, EXPIRATION, TIMELINE, USAGE, DIFF, RESTORE, SHARE)
     needs = {name for question in asked for name in question.needs}
     with replayed(Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs]) as found:
         yield found
@@ -73,11 +75,12 @@ def rows_of(
         (TIMELINE, TimelineSettings(), (group_verdicts, 150)),
         (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), (group_verdicts, 150)),
         (USAGE, UsageSettings("group"), (usage_question, 150)),
+        (SHARE, BacklogSettings("group"), (share_question, 150)),
     ],
     ids=[
         *("lag", "lag by group", "lag by topic", "rebalances", "balance"),
         *("balance through history", "expiration", "the worst of expiration"),
-        *("timeline", "timeline to a time", "usage"),
+        *("timeline", "timeline to a time", "usage", "share"),
     ],
 )
 def test_tasks_answer_as_this_process_does(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import contract_frame
-from analytics.questions.share.faults import state_faults, stuck_phases
+from analytics.questions.share.faults import faults_in_order, state_faults, stuck_phases
 from analytics.questions.share.group_pictures import parted_by_clock
 from analytics.questions.share.open_transactions import STABLE_ENDS, with_isolation
 from analytics.questions.share.settings import ALWAYS, ASSUMED, DELIVERY_LIMIT, RECORD_LOCKS
@@ -233,15 +233,20 @@ def evaluate_share(asked: ShareQuestion) -> Share:
     rows = with_status(rows, asked.rules, asked.as_of)
     lacking = rows.select(*_GROUP, "missing")
     return Share(
-        _worst_first(rows, asked.rules),
+        contract_frame(worst_first(rows, asked.rules), "share_backlog"),
         contract_frame(
             with_marks_of(delivery_counts(rows, ranges), lacking, _GROUP), "share_delivery_counts"
         ),
         contract_frame(
             with_marks_of(archived_ranges(rows, log), lacking, _GROUP), "share_archived_ranges"
         ),
-        pl.concat(
-            [state_faults(rows, log, asked.rules), stuck_phases(phases, asked.rules, asked.as_of)]
+        faults_in_order(
+            pl.concat(
+                [
+                    state_faults(rows, log, asked.rules),
+                    stuck_phases(phases, asked.rules, asked.as_of),
+                ]
+            )
         ),
     )
 
@@ -420,11 +425,11 @@ def _with_clock(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _worst_first(rows: pl.DataFrame, rules: ShareRules) -> pl.DataFrame:
+def worst_first(rows: pl.DataFrame, rules: ShareRules) -> pl.DataFrame:
+    """Sort rows of `share_backlog`, the worst status first, in each what has the most left."""
     statuses = {word: rank for rank, word in enumerate(rules.statuses)}
     rank = pl.col("status").replace_strict(statuses, return_dtype=pl.Int32)
     order = [rank, pl.col("records_left"), "group_id", "topic", "partition", "topic_id"]
-    ordered = rows.sort(
+    return rows.sort(
         order, descending=[False, True, *[False] * 4], nulls_last=True, maintain_order=True
     )
-    return contract_frame(ordered, "share_backlog")

@@ -87,7 +87,7 @@ def state_faults(rows: pl.DataFrame, log: ShareLog, rules: ShareRules) -> pl.Dat
         rules: Which delivery state may follow which.
 
     Returns:
-        `FAULTS`, in the order of the log.
+        `FAULTS`.
     """
     names = ("topic", "delivery_count_limit", "delivery_count_limit_source")
     shares = log.shares.with_columns(pl.col("partition").cast(rows.schema["partition"]))
@@ -112,8 +112,22 @@ def state_faults(rows: pl.DataFrame, log: ShareLog, rules: ShareRules) -> pl.Dat
             record_offset="offset",
         )
         .select(pl.col(name).cast(kind) for name, kind in FAULTS.items())
-        .sort(HOME, "record_offset", "fault", maintain_order=True)
     )
+
+
+_STUCK: Final = tuple(f"stuck_{phase}" for phase in (INITIALIZING, DELETING))
+
+
+def faults_in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows of `share_faults`: those of state in the order of its log, then stuck phases.
+
+    Phases are in the order of what they are, and of their groups.
+    """
+    is_stuck = pl.col("fault").is_in(_STUCK)
+    of_state = [pl.when(~is_stuck).then(name) for name in (HOME, "record_offset", "fault")]
+    phase = pl.when(is_stuck).then(pl.col("fault") == _STUCK[-1])
+    of_phase = [pl.when(is_stuck).then(name) for name in ("group_id", "topic", *KEY[1:])]
+    return rows.sort(is_stuck, *of_state, phase, *of_phase, maintain_order=True)
 
 
 NONE: Final = -1
@@ -128,7 +142,11 @@ def _found(rows: pl.DataFrame, checks: Sequence[_Check]) -> Iterator[pl.DataFram
         for name, expression in zip(check._fields[1:], check[1:], strict=True)
     }
     held = rows.select("record", **columns)
+    are_wrong = held.select(pl.selectors.ends_with("_is_fault").any()).row(0)
     for place, check in enumerate(checks):
+        # Of most states nothing is wrong.
+        if not are_wrong[place]:
+            continue
         wrong = held.filter(f"{place}_is_fault").select(
             pl.col("record"),
             pl.lit(check.fault).alias("fault"),

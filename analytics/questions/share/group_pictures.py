@@ -48,7 +48,7 @@ phase; `is_exact` is false where the log of the group begins with it."""
 
 
 def phases(pictures: pl.DataFrame) -> pl.DataFrame:
-    """Return what each group initialises and deletes at the instant: `PHASES`.
+    """Return what each group initialises and deletes at the instant: `PHASES`, group by group.
 
     Args:
         pictures: `COLUMNS`, cut at the instant.
@@ -61,12 +61,10 @@ def phases(pictures: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("place")
         .with_columns(pl.col("key").struct.field("group_id"))
         .with_columns(
-            # Groups in the order in which they come, each with its records one after the other.
-            group=pl.col("place").min().over("group_id"),
             number=pl.int_range(pl.len()).over("group_id"),
             last=pl.len().cast(pl.Int64).over("group_id") - 1,
         )
-        .sort("group", "place")
+        .sort("group_id", "place")
     )
     return pl.concat([_of_phase(records, phase) for phase in (INITIALIZING, DELETING)])
 
@@ -94,39 +92,38 @@ def _of_phase(records: pl.DataFrame, phase: str) -> pl.DataFrame:
         return PHASES.to_frame()
     each = pl.col("topics").struct
     partitions = each.field("partitions") if phase == INITIALIZING else pl.lit(None)
-    named = (
-        records.select(
-            *("group_id", "group", "number", "last", "place"),
-            topics=pl.col("value").struct.field(topics),
-        )
-        .filter(pl.col("topics").list.len() > 0)
-        .explode("topics")
-        .with_columns(
-            topic_id=each.field("topic_id"), topic=each.field("topic_name"), partition=partitions
-        )
+    named = records.select(
+        *("group_id", "number", "last", "place"),
+        topics=pl.col("value").struct.field(topics),
+    ).filter(pl.col("topics").list.len() > 0)
+    # Hardly any group is in a phase at the instant: what was before is nothing to it then.
+    is_of_last = pl.col("number") == pl.col("last")
+    named = named.filter(is_of_last.any().over("group_id"))
+    if named.is_empty():
+        return PHASES.to_frame()
+    named = named.explode("topics").with_columns(
+        topic_id=each.field("topic_id"), topic=each.field("topic_name"), partition=partitions
     )
     if phase == INITIALIZING:
         named = named.filter(pl.col("partition").list.len() > 0).explode("partition")
-    # Things, too, are in the order in which they come; a record may name one twice.
-    named = named.with_columns(pl.col("partition").cast(pl.Int32)).with_row_index("row")
-    thing = ["group", "topic_id", "partition"]
-    named = named.with_columns(
-        topic_place=pl.col("row").min().over("topic_id"),
-        partition_place=pl.col("row").min().over("partition"),
-    ).unique([*thing, "number"], keep="first", maintain_order=True)
+    # A record may name a thing twice.
+    thing = list(THING)
+    named = named.with_columns(pl.col("partition").cast(pl.Int32)).unique(
+        [*thing, "number"], keep="first", maintain_order=True
+    )
     is_new = (pl.col("number") > pl.col("number").shift(1).over(thing) + 1).fill_null(value=True)
     begun = pl.when(is_new).then("number").forward_fill().over(thing)
-    still = named.with_columns(begun=begun).filter(pl.col("number") == pl.col("last"))
+    still = named.with_columns(begun=begun).filter(is_of_last)
     first = records.select(
-        "group",
+        "group_id",
         pl.col("number").alias("begun"),
         phase_since="timestamp",
         coordinator_partition="partition",
         record_offset="offset",
     )
     return (
-        still.join(first, ["group", "begun"], "inner")
-        .sort("group", "topic_place", "partition_place")
+        still.join(first, ["group_id", "begun"], "inner")
+        .sort(thing)
         .with_columns(phase=pl.lit(phase), is_exact=pl.col("begun") > 0)
         .select(pl.col(name).cast(kind) for name, kind in PHASES.items())
     )

@@ -7,11 +7,14 @@ most; what it limits, where a record shows it, against the value in force.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.contracts import contract_schema
 from analytics.gaps.gap import joined
@@ -294,42 +297,70 @@ def _of_types(
         }
 
 
-_BACKLOG = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
+_BACKLOG: Final = {"delivery_count": "max_delivery_count", "window_offsets": "window_offsets"}
+_EVIDENCE: Final = (*_BACKLOG, "members")
 
 
-def limits_of(
-    state: ReplayedWorkspace, selected: GroupSelection, backlog: pl.DataFrame
-) -> pl.DataFrame:
-    """Return the table `share_limits`.
+class SeenOfSome(NamedTuple):
+    """What records show of some whole groups (`Seen`)."""
+
+    by_group: Mapping[str, Mapping[str, int]]
+    incomplete: Mapping[str, str]
+
+
+def seen_of(groups: pl.DataFrame, backlog: pl.DataFrame, with_own: Collection[str]) -> SeenOfSome:
+    """Return what records show of some whole share groups: it does not grow with them.
 
     Args:
-        state: Says the instant, settings and release.
-        selected: The share groups that are asked about.
+        groups: Of the table `groups`: `group_id`, `member_count`, `complete`, `missing`.
         backlog: The table `share_backlog`.
+        with_own: Groups that have settings of their own.
     """
-    tables, groups = state.tables, polars_rows(selected.rows)
-    said = limit_settings(polars_rows(tables.read("configs")), state.settings)
     # Groups without a setting of their own are never gone through: there may be many.
-    is_set = pl.col("group_id").is_in([*said.groups])
-    everyone = polars_rows(tables.read("groups", ["group_id", "group_type"]))
-    types = dict(everyone.filter(is_set).iter_rows())
-    if tables.selection.groups:
-        asked = set(types) | set(groups.filter(is_set)["group_id"])
-        own = {group: values for group, values in said.groups.items() if group in asked}
-        said = LimitSettings(said.brokers, own)
-    # What cannot be told may be that there are more groups, or less.
-    left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
-    seen = Seen(
+    is_set = pl.col("group_id").is_in(list(with_own))
+    return SeenOfSome(
         {
             **{kind: most_by_group(backlog, column, is_set) for kind, column in _BACKLOG.items()},
             "members": most_by_group(groups, "member_count", is_set),
         },
-        None if left_out else groups.height,
-        partition_count(state, SHARE_GROUP_STATE),
         lacking_by_group(groups, backlog, is_set),
+    )
+
+
+def limits_of(
+    state: ReplayedWorkspace,
+    selected: GroupSelection,
+    settings: LimitSettings,
+    parts: Sequence[SeenOfSome],
+) -> pl.DataFrame:
+    """Return the table `share_limits`.
+
+    Args:
+        state: Says the instant and release.
+        selected: The share groups that are asked about.
+        settings: What limits are set to.
+        parts: What is seen of all groups, each in one of them.
+    """
+    tables = state.tables
+    is_set = pc.field("group_id").isin(pa.array(list(settings.groups), pa.string()))
+    found = polars_rows(tables.read("groups", ["group_id", "group_type"], is_set))
+    types = dict(found.iter_rows())
+    if tables.selection.groups:
+        own = {group: values for group, values in settings.groups.items() if group in types}
+        settings = LimitSettings(settings.brokers, own)
+    # What cannot be told may be that there are more groups, or less.
+    left_out = _left_out(state) or next(iter(selected.cannot_tell), None)
+    seen = Seen(
+        {
+            kind: dict(ChainMap(*(dict(each.by_group[kind]) for each in parts)))
+            for kind in _EVIDENCE
+        },
+        None if left_out else selected.rows.num_rows,
+        partition_count(state, SHARE_GROUP_STATE),
+        dict(ChainMap(*(dict(each.incomplete) for each in parts))),
         left_out,
     )
-    return share_limits_found(said, seen, types, state.release)
+    return share_limits_found(settings, seen, types, state.release)
 
 
 def _left_out(state: ReplayedWorkspace) -> str | None:

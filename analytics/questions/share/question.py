@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import table_of_frame
+from analytics.decode.selection import names_wanted
+from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.gaps.gap import Gap, gap
-from analytics.gaps.group_selection import select_groups
+from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partition_count
+from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.question import Question
@@ -20,41 +25,62 @@ from analytics.questions.share.backlog import (
     ShareQuestion,
     ShareTables,
     evaluate_share,
+    worst_first,
 )
-from analytics.questions.share.limits import limits_of
+from analytics.questions.share.faults import FAULTS, faults_in_order
+from analytics.questions.share.limits import SeenOfSome, limit_settings, limits_of, seen_of
 from analytics.questions.share.open_transactions import STABLE_ENDS
-from analytics.questions.share.records import share_records, steps_of
+from analytics.questions.share.records import (
+    count_of_rows,
+    known_logs,
+    log_starts,
+    open_transactions_at,
+    rows_of_groups,
+    share_records,
+    state_places,
+    steps_of,
+)
 from analytics.questions.share.settings import settings_found
-from analytics.questions.share.stall_history import named_stalls, stall_history
+from analytics.questions.share.share_log import HOME, KEY
+from analytics.questions.share.stall_history import longest_first, named_stalls, stall_history
 from analytics.questions.share.state_topic import (
     StateCoverage,
+    StateLogs,
     gaps_of_all_groups,
     gaps_of_state,
+    holders,
     prunable,
     with_possible_claims,
 )
-from analytics.questions.share.status import BY, CANNOT_TELL, sums_of
+from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order
+from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replay.log.log_clocks import clocks_of_topic
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
+from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.whole_groups import frame_of, group_parts, parts_for
+from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.share_rules import limit_verdicts, share_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from analytics.gaps.group_selection import GroupSelection
     from analytics.questions.lag.data_logs import DataLogs
+    from analytics.questions.share.group_pictures import KnownLogs
+    from analytics.questions.share.limits import LimitSettings
     from analytics.questions.share.settings import ShareSettings
+    from analytics.questions.share.share_log import ShareLog
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 
-PARTITION: Final = "partition"
+PARTITION, TOPIC = "partition", "topic"
+AT_ONCE: Final = 300_000
+"""So many rows of whole groups are looked at together, about: each record holds many ranges."""
 SUMS, AS_OF, NO_END_REASON = "sums", "as_of", "no_end"
 _MOST_NAMED: Final = 5
 _MINUTE: Final = 60_000
@@ -85,21 +111,37 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
         WorkspaceError: A table cannot be read.
     """
     rules = share_rules(state.settings.from_file.thresholds("share"))
-    selected = select_groups(state, "share", with_offsets=False)
-    settings = settings_found(state.release, frame_of(state.tables.read("configs")), state.settings)
-    gaps = gaps_of_state(state)
-    shares, unnamed = with_names(state.tables.read("share_partitions"))
-    made = _made(
-        state, selected, frame_of(shares), settings.settings, rules, asked.end_offsets, gaps
+    selected = select_groups(state, "share", with_offsets=False, columns=HOMES)
+    configs = frame_of(state.tables.read("configs"))
+    settings = settings_found(state.release, configs, state.settings)
+    limits = limit_settings(configs, state.settings)
+    records = Records(state)
+    of_all = _known_of_all(state, asked, settings.settings, rules, records, selected, limits)
+    made = _made_in_parts(of_all, records)
+    tables, parts = dict(made.tables), made.sums
+    sums = tables.pop(SUMS, None)
+    if asked.by == TOPIC:
+        added = summed([each.sums for each in parts if each.sums is not None], TOPIC, rules)
+        sums = PartedTable.held(arrow_rows(added))
+    held = {
+        "share_limits": limits_of(state, selected, limits, [each.evidence for each in parts]),
+        "share_prunable": prunable(
+            [each.holders for each in parts],
+            state_places(records, of_all.logs),
+            of_all.topics,
+            of_all.logs,
+        ),
+    }
+    tables |= {name: PartedTable.held(table_of_frame(name, rows)) for name, rows in held.items()}
+    there = {each for part in parts for each in part.matched}
+    groups = replace(
+        selected, missing=tuple(each for each in selected.missing if each not in there)
     )
-    tables = {name: table_of_frame(name, rows) for name, rows in made.items()}
-    rows = made["share_backlog"]
-    groups = selected.without_missing(rows["group_id"].unique())
-    sums = {SUMS: arrow_rows(sums_of(rows, asked.by, rules))} if asked.by in BY else {}
+    unnamed = sorted({each for part in parts for each in part.unnamed})
     return Answer(
-        tables,
+        PartedTables({name: tables[name] for name in SHARE.tables}),
         groups,
-        tuple(_doubts(rows, groups, gaps, state)),
+        tuple(_doubts(parts, of_all.gaps)),
         warnings=(*settings.findings, *unnamed),
         summary={
             "settings": list(settings.said),
@@ -109,75 +151,210 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
             "step_verdicts": dict(rules.step_verdicts),
             "limit_verdicts": dict(limit_verdicts()),
         },
-        figures={**sums, AS_OF: instant_of(state), NO_END_REASON: NO_END},
+        figures={
+            **({} if sums is None else {SUMS: sums}),
+            AS_OF: instant_of(state),
+            NO_END_REASON: NO_END,
+        },
     )
 
 
-def _made(
+@dataclass(frozen=True)
+class ShareOfAll:
+    """What is the same for all groups.
+
+    Attributes:
+        state: Says which topics are wanted.
+        by: What the backlog is added up by.
+        question: Makes what the backlog is evaluated from out of `tables` and `log` of groups.
+        transactions: As `ShareTables` has them.
+        stable: Likewise.
+        topics: The table `topics`.
+        gaps: By partition of the topic with share state, what the dump lacks of it.
+        logs: What else is known of it.
+        evidence: What is known of the logs that steps are read off.
+        missing: Names and patterns that match no share group that is there.
+        with_own: Groups that have limits of their own.
+    """
+
+    state: ReplayedWorkspace
+    by: str
+    question: partial[ShareQuestion]
+    transactions: pl.DataFrame | None
+    stable: pl.DataFrame
+    topics: pl.DataFrame
+    gaps: Mapping[int, str]
+    logs: StateLogs
+    evidence: KnownLogs
+    missing: tuple[str, ...]
+    with_own: tuple[str, ...]
+
+
+def _known_of_all(
     state: ReplayedWorkspace,
-    selected: GroupSelection,
-    shares: pl.DataFrame,
+    request: BacklogSettings,
     settings: ShareSettings,
     rules: ShareRules,
-    end_offsets: str | None,
-    gaps: Mapping[int, str],
-) -> dict[str, pl.DataFrame]:
-    """Return the tables by name."""
-    tables, as_of = state.tables, instant_of(state)
-    chosen = frame_of(selected.rows)
-    groups = pl.concat([chosen["group_id"], shares["group_id"]]).unique()
+    records: Records,
+    selected: GroupSelection,
+    limits: LimitSettings,
+) -> ShareOfAll:
+    as_of, gaps = instant_of(state), gaps_of_state(state)
+    logs, clocks = data_logs(state), known_coverage(state).clocks
+    samples = [end_offset_samples(state, request.end_offsets, as_of), logs.samples(as_of)]
+    question = partial(
+        ShareQuestion,
+        ends=_ends(state, request.end_offsets, logs, as_of),
+        samples=EndOffsetSamples.of(pa.concat_tables(samples)),
+        gone=pl.Series(topics_gone(state), dtype=pl.String),
+        settings=settings,
+        as_of=as_of,
+        rules=rules,
+        coverage=StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
+        clocks=clocks_of_topic(clocks, SHARE_GROUP_STATE),
+        groups_clocks=clocks_of_topic(clocks, CONSUMER_OFFSETS),
+    )
+    return ShareOfAll(
+        state,
+        request.by,
+        question,
+        open_transactions_at(state, records),
+        frame_of(logs.stable.select(STABLE_ENDS.names())),
+        frame_of(StoredTables(state.tables.workspace).read("topics")),
+        gaps,
+        StateLogs(log_starts(state), gaps_of_all_groups(state.manifest, gaps)),
+        known_logs(state, is_state_whole=not gaps),
+        selected.missing,
+        tuple(limits.groups),
+    )
+
+
+class _PartSums(NamedTuple):
+    """What parts are asked for together.
+
+    Attributes:
+        reasons: `why` it cannot be told, and of how many (`len`) share partitions.
+        without: Groups without a share partition, where one may be in what is missing.
+        evidence: What is seen of what is limited.
+        holders: Of `holders`, of all groups.
+        matched: Which of the missing names and patterns match a group with a share partition.
+        unnamed: A sentence for each topic without a name.
+        sums: Of `parts_of_sums` by topic; None where the backlog is not added up by that.
+    """
+
+    reasons: pl.DataFrame
+    without: Sequence[str]
+    evidence: SeenOfSome
+    holders: pl.DataFrame
+    matched: frozenset[str]
+    unnamed: Sequence[str]
+    sums: pl.DataFrame | None
+
+
+def orders_of(rules: ShareRules, by: str = PARTITION) -> dict[str, Order]:
+    """Return the orders of tables, and of sums by something."""
+    return {
+        "share_backlog": Order(
+            ("status", "records_left", *KEY, "topic"), partial(worst_first, rules=rules)
+        ),
+        # In the order of delivery states themselves, and not of their names.
+        "share_delivery_counts": Order(KEY, partial(in_key_order, key=KEY)),
+        "share_faults": Order(FAULTS.names(), faults_in_order),
+        "share_stalls": Order(("duration_ms", *KEY, "since"), longest_first),
+        "share_steps": Order(
+            ("verdict", HOME, "began_offset", "topic_id", "partition"), steps_in_order
+        ),
+        SUMS: Order(
+            ("status", "records_left", *BY.get(by, ())),
+            partial(sums_in_order, by=by, rules=rules),
+        ),
+    }
+
+
+ORDERS: Final = {name: order for name, order in orders_of(share_rules()).items() if name != SUMS}
+
+
+def _made_in_parts(of_all: ShareOfAll, records: Records) -> PartAnswers:
+    """Return the tables of all groups that are asked about, and what they come to together."""
+    runner, rules = of_all.state.runner, of_all.question.keywords["rules"]
+    count = parts_for(count_of_rows(of_all.state, records), AT_ONCE)
+    with group_parts(rows_of_groups(of_all.state, records), count, runner.folder) as parts:
+        return runner.run(partial(share_of_part, of_all), parts, orders_of(rules, of_all.by))
+
+
+def share_of_part(of_all: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return the tables of some whole groups.
+
+    Args:
+        of_all: What is the same for all.
+        rows: Of `rows_of_groups`.
+    """
+    state, groups = of_all.state, rows["groups"]
+    named, unnamed = with_names(arrow_rows(rows["share_partitions"]))
+    shares = frame_of(named)
     topics = pa.chunked_array([shares["topic"].unique().to_arrow().cast(pa.string())])
     is_wanted = pl.col("topic").is_in(state.topics_wanted(topics).to_pylist())
-    asked = with_possible_claims(shares.filter(is_wanted), state)
-    records = share_records(state, groups, is_state_whole=not gaps)
-    logs, coverage = data_logs(state), known_coverage(state)
-    samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
-    clocks = clocks_of_topic(coverage.clocks, SHARE_GROUP_STATE)
-    found = evaluate_share(
-        ShareQuestion(
-            ShareTables(
-                asked,
-                frame_of(tables.read("share_batches")),
-                chosen,
-                frame_of(tables.read("assignments", ["group_id", "kind", "topic_id", "partition"])),
-                records.phases,
-                records.transactions,
-                frame_of(logs.stable.select(STABLE_ENDS.names())),
-            ),
-            records.log,
-            _ends(state, end_offsets, logs, as_of),
-            EndOffsetSamples.of(pa.concat_tables(samples)),
-            pl.Series(topics_gone(state), dtype=pl.String),
-            settings,
-            as_of,
-            rules,
-            StateCoverage(partition_count(state, SHARE_GROUP_STATE), gaps),
-            clocks,
-            clocks_of_topic(coverage.clocks, CONSUMER_OFFSETS),
-        )
+    records = share_records(
+        rows,
+        pl.concat([groups["group_id"], shares["group_id"]]).unique(),
+        of_all.logs,
+        of_all.evidence,
     )
-    topics = frame_of(StoredTables(tables.workspace).read("topics"))
-    stalls = stall_history(
-        records.whole_log,
-        round(rules.stalled.minutes * _MINUTE),
-        round(as_of.timestamp() * 1000),
-        gaps,
-        clocks,
+    tables = ShareTables(
+        with_possible_claims(shares.filter(is_wanted), state),
+        rows["share_batches"],
+        groups,
+        rows["assignments"],
+        records.phases,
+        of_all.transactions,
+        of_all.stable,
     )
-    lacking = gaps_of_all_groups(state.manifest, gaps)
+    asked = of_all.question(tables=tables, log=records.log)
+    found = evaluate_share(asked)
     made = {
         "share_backlog": found.rows,
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
-        "share_stalls": named_stalls(stalls, topics),
-        "share_prunable": prunable(records.state, topics, lacking),
+        "share_steps": steps_of(records.steps, asked.rules, state, known_coverage(state)),
+        "share_stalls": _stalls(of_all, asked, records.whole_log),
     }
-    made |= {
-        "share_steps": steps_of(records, rules, state, coverage),
-        "share_limits": limits_of(state, selected, found.rows),
-    }
-    return {name: made[name] for name in SHARE.tables}
+    sums = parts_of_sums(found.rows, of_all.by, asked.rules) if of_all.by in BY else None
+    if sums is not None and of_all.by != TOPIC:
+        # A group is of this part alone.
+        made[SUMS] = summed([sums], of_all.by, asked.rules)
+    with_rows = found.rows["group_id"].unique()
+    without = groups["group_id"].filter(~groups["group_id"].is_in(with_rows.implode()))
+    is_untold = of_all.gaps and not state.tables.selection.topics
+    return PartAnswer(
+        made,
+        _PartSums(
+            _reasons(found.rows),
+            without.to_list() if is_untold else [],
+            seen_of(groups, found.rows, of_all.with_own),
+            holders(of_all.logs.above(rows["share_snapshot"])),
+            frozenset(each for each in of_all.missing if names_wanted(with_rows, (each,))),
+            unnamed,
+            sums if of_all.by == TOPIC else None,
+        ),
+    )
+
+
+def _stalls(of_all: ShareOfAll, question: ShareQuestion, log: ShareLog) -> pl.DataFrame:
+    found = stall_history(
+        log,
+        round(question.rules.stalled.minutes * _MINUTE),
+        round(question.as_of.timestamp() * 1000),
+        of_all.gaps,
+        question.clocks,
+    )
+    return named_stalls(found, of_all.topics)
+
+
+def _reasons(rows: pl.DataFrame) -> pl.DataFrame:
+    lost = rows.filter(pl.col("status") == CANNOT_TELL)
+    why = pl.coalesce("missing", "reason", pl.lit("not known")).alias("why")
+    return lost.group_by(why).agg(pl.len())
 
 
 def _ends(
@@ -191,27 +368,21 @@ def _ends(
     return pl.concat([given, indexed.join(given, _PLACE, "anti").select(given.columns)])
 
 
-def _doubts(
-    rows: pl.DataFrame, groups: GroupSelection, gaps: Mapping[int, str], state: ReplayedWorkspace
-) -> list[Gap]:
+def _doubts(parts: Sequence[_PartSums], gaps: Mapping[int, str]) -> list[Gap]:
     """Return what cannot be told of share partitions, each reason once with how often."""
-    lost = rows.filter(pl.col("status") == CANNOT_TELL)
-    why = pl.coalesce("missing", "reason", pl.lit("not known")).alias("why")
+    reasons = pl.concat(each.reasons for each in parts)
     unknown = (
         gap("share_state_unknown", share_partitions=count, why=reason)
-        for reason, count in lost.group_by(why).agg(pl.len()).iter_rows()
+        for reason, count in reasons.group_by("why").agg(pl.col("len").sum()).iter_rows()
     )
-    found = sorted(unknown, key=lambda each: each.words)
-    if not gaps or state.tables.selection.topics:
-        return found
     # What the group records do not name (4.0 names nothing) may have been in what is missing.
-    without = set(groups.rows["group_id"].to_pylist()) - set(rows["group_id"])
+    without = sorted(group for each in parts for group in each.without)
     listed = "; ".join(gaps[number] for number in sorted(gaps)[:_MOST_NAMED])
     return [
-        *found,
+        *sorted(unknown, key=lambda each: each.words),
         *(
             gap("share_state_may_lack", group_id=group, topic=SHARE_GROUP_STATE, why=listed)
-            for group in sorted(without)
+            for group in without
         ),
     ]
 

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.questions.share.group_pictures import COLUMNS as PICTURE_COLUMNS
 from analytics.questions.share.group_pictures import KnownLogs, StepRecords, phases
 from analytics.questions.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
 from analytics.questions.share.open_transactions import open_transactions
-from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
-from analytics.questions.share.state_topic import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
+from analytics.questions.share.share_log import COLUMNS, KEY, ShareLog, share_log
+from analytics.questions.share.state_topic import PLACE_COLUMNS, StateLogs
 from analytics.questions.share.steps import share_steps
 from analytics.replay.log.losses_at import leading
 from analytics.replay.log.marks import with_marks_of_records
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
-from analytics.replayed.whole_groups import frame_of
-from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from analytics.replayed.whole_groups import GroupRows, frame_of, stored_rows
+from analytics.tables.stored_tables import EVERY
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, table
 
 if TYPE_CHECKING:
     from analytics.replay.log.coverage import Coverage
@@ -30,60 +31,106 @@ if TYPE_CHECKING:
     from schemas.share_rules import ShareRules
 
 
-@dataclass(frozen=True)
-class ShareRecords:
-    """What was read.
+_STORED: Final[Mapping[str, Sequence[str]]] = {
+    "groups": ("group_id", "member_count", "complete", "missing"),
+    "assignments": ("group_id", "kind", "topic_id", "partition"),
+    "share_partitions": tuple(each.name for each in table("share_partitions").columns),
+    "share_batches": (*(*KEY, "first_offset", "last_offset", "delivery_state", "delivery_count"),),
+}
+"""What is read of each share group."""
+_IS_SHARED: Final = pc.field("group_type") == "share"
+_CONDITIONS: Final = {
+    "groups": _IS_SHARED,
+    "assignments": _IS_SHARED & (pc.field("kind") == "current"),
+}
+STATE_RECORDS: Final = ("share_snapshot", "share_update")
+_WITHOUT_VALUE: Final = tuple(each for each in PICTURE_COLUMNS if each != "value")
+_RECORDS: Final[Mapping[str, tuple[Sequence[str], str]]] = {
+    **dict.fromkeys(STATE_RECORDS, (COLUMNS, SHARE_GROUP_STATE)),
+    "share_group_state_partition_metadata": (PICTURE_COLUMNS, CONSUMER_OFFSETS),
+    "share_group_metadata": (_WITHOUT_VALUE, CONSUMER_OFFSETS),
+    "share_group_member_metadata": (_WITHOUT_VALUE, CONSUMER_OFFSETS),
+}
+"""By decoded table, which columns are needed, and the topic that they are of."""
+
+
+def rows_of_groups(state: ReplayedWorkspace, records: Records) -> dict[str, GroupRows]:
+    """Return by table what is read of groups: state of those asked about, records of all."""
+    group = pl.col("key").struct.field("group_id")
+    return {
+        **{
+            name: stored_rows(state.tables, name, columns, _CONDITIONS.get(name, EVERY))
+            for name, columns in _STORED.items()
+        },
+        **{
+            name: GroupRows(records.table_pieces(name, columns, topic), group)
+            for name, (columns, topic) in _RECORDS.items()
+        },
+    }
+
+
+def count_of_rows(state: ReplayedWorkspace, records: Records) -> int:
+    """Return how many rows those are, about."""
+    stored = sum(state.tables.count(name, where=_CONDITIONS.get(name)) for name in _STORED)
+    return stored + records.of_all.count(_RECORDS)
+
+
+def state_places(records: Records, logs: StateLogs) -> Iterator[pl.DataFrame]:
+    """Yield where records of share state are that count at the instant, some at a time."""
+    for name in STATE_RECORDS:
+        for rows in records.table_pieces(name, PLACE_COLUMNS, SHARE_GROUP_STATE):
+            yield logs.above(rows)
+
+
+class ShareRecords(NamedTuple):
+    """The records of some whole groups.
 
     Attributes:
-        log: Of the share partitions asked about.
+        log: Of their share partitions: what was deleted does not count at the end of a dump.
         whole_log: The same with what was deleted and is still in the files.
-        state: Of all share partitions.
         phases: What groups initialise and delete.
         steps: What the order of steps is read off.
-        transactions: The oldest open transaction of each partition; None where the dump has no
-            transaction log.
     """
 
     log: ShareLog
     whole_log: ShareLog
-    state: StateRecords
     phases: pl.DataFrame
     steps: StepRecords
-    transactions: pl.DataFrame | None
 
 
 def share_records(
-    state: ReplayedWorkspace, groups: pl.Series, *, is_state_whole: bool = True
+    rows: Mapping[str, pl.DataFrame], groups: pl.Series, logs: StateLogs, evidence: KnownLogs
 ) -> ShareRecords:
-    """Read what share groups' state rests on.
+    """Bring the records of groups into order.
 
-    What was deleted before the end of a dump does not count at its end.
+    Args:
+        rows: Of `rows_of_groups`.
+        groups: Those of them that are asked about.
+        logs: What is known of the logs of share state.
+        evidence: What is known of the logs that steps are read off.
+    """
+    snapshots, updates, pictures, metadata, members = (
+        _of_groups(rows[name], groups).sort("partition", "offset", maintain_order=True)
+        for name in _RECORDS
+    )
+    whole = share_log(snapshots, updates)
+    above = [logs.above(each) for each in (snapshots, updates)]
+    is_same = sum(map(len, above)) == len(snapshots) + len(updates)
+    return ShareRecords(
+        whole if is_same else share_log(*above),
+        whole,
+        phases(pictures),
+        StepRecords(pictures, metadata, members, whole, evidence),
+    )
+
+
+def known_logs(state: ReplayedWorkspace, *, is_state_whole: bool) -> KnownLogs:
+    """Return what is known of the logs that steps are read off.
 
     Args:
         state: Says the instant.
-        groups: The groups that are asked about.
         is_state_whole: Whether the dump lacks nothing of share state.
     """
-    starts, read = _log_starts(state), Records(state).table
-    whole = [frame_of(read(name, COLUMNS)) for name in ("share_snapshot", "share_update")]
-    snapshots, updates = (_above(each, starts) for each in whole)
-    pictures, metadata, members = (
-        _of_groups(frame_of(read(f"share_group_{name}", PICTURE_COLUMNS)), groups)
-        for name in ("state_partition_metadata", "metadata", "member_metadata")
-    )
-    logs = _known_logs(state, is_state_whole=is_state_whole)
-    whole_log = share_log(*(_of_groups(each, groups) for each in whole))
-    return ShareRecords(
-        share_log(_of_groups(snapshots, groups), _of_groups(updates, groups)),
-        whole_log,
-        StateRecords(snapshots.select(SNAPSHOT_COLUMNS), updates.select(UPDATE_COLUMNS), starts),
-        phases(pictures),
-        StepRecords(pictures, metadata, members, whole_log, logs),
-        open_transactions_at(state),
-    )
-
-
-def _known_logs(state: ReplayedWorkspace, *, is_state_whole: bool) -> KnownLogs:
     coverage = known_coverage(state)
     return KnownLogs(
         _complete_from(state),
@@ -98,21 +145,21 @@ def _known_logs(state: ReplayedWorkspace, *, is_state_whole: bool) -> KnownLogs:
 
 
 def steps_of(
-    records: ShareRecords, rules: ShareRules, state: ReplayedWorkspace, coverage: Coverage
+    records: StepRecords, rules: ShareRules, state: ReplayedWorkspace, coverage: Coverage
 ) -> pl.DataFrame:
     """Return the table `share_steps` of the topics that are asked for."""
-    steps = share_steps(records.steps, round(rules.steps.slack_seconds * 1000))
+    steps = share_steps(records, round(rules.steps.slack_seconds * 1000))
     found = with_marks_of_records(steps, coverage, "began_offset", "ended_offset")
     topics = found["topic"].unique().drop_nulls().to_arrow().cast(pa.string())
     wanted = state.topics_wanted(pa.chunked_array([topics])).to_pylist()
     return found.filter(pl.col("topic").is_null() | pl.col("topic").is_in(wanted))
 
 
-def open_transactions_at(state: ReplayedWorkspace) -> pl.DataFrame | None:
+def open_transactions_at(state: ReplayedWorkspace, records: Records) -> pl.DataFrame | None:
     """Return the oldest open transaction of each partition; None without a transaction log."""
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
-    return open_transactions(frame_of(Records(state).table("transaction_log", TRANSACTION_COLUMNS)))
+    return open_transactions(frame_of(records.table("transaction_log", TRANSACTION_COLUMNS)))
 
 
 def _complete_from(state: ReplayedWorkspace) -> Mapping[int, int]:
@@ -123,7 +170,7 @@ def _complete_from(state: ReplayedWorkspace) -> Mapping[int, int]:
     }
 
 
-def _log_starts(state: ReplayedWorkspace) -> Mapping[int, int]:
+def log_starts(state: ReplayedWorkspace) -> Mapping[int, int]:
     """Return where the partitions of the topic begin at the end of a dump; else nothing tells."""
     if not state.is_end:
         return {}
@@ -138,14 +185,6 @@ def _first_base(partition: Mapping[str, Any]) -> int | None:
     """Return the base offset of the first file; None where there are only archived rows."""
     names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
     return min((int(each) for each in names if each.isdecimal()), default=None)
-
-
-def _above(records: pl.DataFrame, starts: Mapping[int, int]) -> pl.DataFrame:
-    """Return the records that were not deleted below the start of their log."""
-    start = pl.col("partition").replace_strict(
-        list(starts), list(starts.values()), default=0, return_dtype=pl.Int64
-    )
-    return records.filter(pl.col("offset") >= start)
 
 
 def _of_groups(records: pl.DataFrame, groups: pl.Series) -> pl.DataFrame:

@@ -80,11 +80,15 @@ class ShareSettings:
             if (each := values.get(name)) is not None
         ]
         types = dict(zip(names, (kind, pl.String(), pl.Int64()), strict=True))
-        of_groups = pl.DataFrame(own, {"group_id": pl.String(), **types}, orient="row")
         in_force = (otherwise.value, otherwise.source, otherwise.since_ms)
+        in_general = {
+            each: pl.lit(value, types[each]) for each, value in zip(names, in_force, strict=True)
+        }
+        if not own:
+            return rows.with_columns(**in_general)
+        of_groups = pl.DataFrame(own, {"group_id": pl.String(), **types}, orient="row")
         return rows.join(of_groups, "group_id", "left", maintain_order="left").with_columns(
-            pl.col(each).fill_null(pl.lit(value, types[each]))
-            for each, value in zip(names, in_force, strict=True)
+            pl.col(each).fill_null(value) for each, value in in_general.items()
         )
 
 

@@ -108,14 +108,14 @@ def stall_history(
             pl.col("missing").is_null().alias("complete"),
             "missing",
         )
-        .sort(
-            "duration_ms",
-            *_ORDER,
-            descending=[True, *[False] * len(_ORDER)],
-            nulls_last=True,
-            maintain_order=True,
-        )
+        .pipe(longest_first)
     )
+
+
+def longest_first(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows of `share_stalls`, the longest first."""
+    order = [True, *[False] * len(_ORDER)]
+    return rows.sort("duration_ms", *_ORDER, descending=order, nulls_last=True, maintain_order=True)
 
 
 def named_stalls(stalls: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:

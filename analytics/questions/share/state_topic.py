@@ -8,9 +8,8 @@ of all others of its internal partition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -143,23 +142,8 @@ def with_absence(shares: pl.DataFrame, coverage: StateCoverage) -> pl.DataFrame:
 
 SNAPSHOT_COLUMNS: Final = ("partition", "offset", "timestamp", "is_tombstone", "key")
 """What is needed of ``share_snapshot``."""
-UPDATE_COLUMNS: Final = ("partition", "offset")
-"""What is needed of ``share_update``."""
-
-
-@dataclass(frozen=True)
-class StateRecords:
-    """The records of `__share_group_state` that count at the instant.
-
-    Attributes:
-        snapshots: `SNAPSHOT_COLUMNS`.
-        updates: `UPDATE_COLUMNS`.
-        log_starts: By internal partition, where it begins; absent where that is not known.
-    """
-
-    snapshots: pl.DataFrame
-    updates: pl.DataFrame
-    log_starts: Mapping[int, int]
+PLACE_COLUMNS: Final = ("partition", "offset")
+"""What is needed of all records of share state."""
 
 
 _SNAPSHOT: Final = pl.Schema(
@@ -175,48 +159,120 @@ _SNAPSHOT: Final = pl.Schema(
 )
 
 
+def holders(snapshots: pl.DataFrame) -> pl.DataFrame:
+    """Return by internal partition its last snapshot, and the share partition that holds it.
+
+    Args:
+        snapshots: `SNAPSHOT_COLUMNS` of ``share_snapshot``, all that some groups have at the
+            instant.
+
+    Returns:
+        `coordinator_partition`, `last_snapshot`; of the live share partition with the oldest last
+        snapshot `held_by_group`, `held_by_topic_id`, `held_by_partition`, `held_by_offset` and
+        `held_since`, null where none lives.
+    """
+    rows = _snapshots(snapshots)
+    last = rows.sort("offset").unique([*KEY, HOME], keep="last", maintain_order=True)
+    living = last.filter(~pl.col("is_tombstone")).sort("offset")
+    oldest = living.unique(HOME, keep="first", maintain_order=True).select(
+        HOME,
+        held_by_group="group_id",
+        held_by_topic_id="topic_id",
+        held_by_partition="partition",
+        held_by_offset="offset",
+        held_since="timestamp",
+    )
+    ends = rows.group_by(HOME).agg(last_snapshot=pl.col("offset").max())
+    return ends.join(oldest, HOME, "left")
+
+
+@dataclass(frozen=True)
+class StateLogs:
+    """What is known of the partitions of `__share_group_state`.
+
+    Attributes:
+        starts: By internal partition, where it begins; absent where that is not known.
+        gaps: By internal partition, what the dump lacks of all groups in it, in words.
+    """
+
+    starts: Mapping[int, int] = field(default_factory=dict)
+    gaps: Mapping[int, str] = field(default_factory=dict)
+
+    def above(self, records: pl.DataFrame) -> pl.DataFrame:
+        """Return the records (`partition`, `offset`) that are not below the start of their log."""
+        if not self.starts:
+            return records
+        start = pl.col("partition").replace_strict(
+            list(self.starts), list(self.starts.values()), default=0, return_dtype=pl.Int64
+        )
+        return records.filter(pl.col("offset") >= start)
+
+
 def prunable(
-    records: StateRecords, topics: pl.DataFrame, gaps: Mapping[int, str] = MappingProxyType({})
+    held: Sequence[pl.DataFrame],
+    records: Iterable[pl.DataFrame],
+    topics: pl.DataFrame,
+    logs: StateLogs,
 ) -> pl.DataFrame:
     """Return a row for each internal partition with a snapshot: the table `share_prunable`.
 
     Args:
-        records: Of all groups.
+        held: Of `holders`, of all groups, each in one of them.
+        records: `PLACE_COLUMNS` of all records that count at the instant, some at a time.
         topics: The table `topics`: `topic_id`, `topic`.
-        gaps: By internal partition, what the dump lacks of it, in words.
+        logs: What is known of the internal partitions.
     """
-    snapshots = _snapshots(records.snapshots)
-    offsets = _offsets(snapshots, records.updates)
+    oldest = pl.exclude(HOME, "last_snapshot").first()
+    together = (
+        pl.concat(held)
+        .sort("held_by_offset", nulls_last=True)
+        .group_by(HOME)
+        .agg(pl.col("last_snapshot").max(), oldest)
+    )
     starts, lacking = (
         pl.DataFrame({HOME: list(known), name: list(known.values())}, {HOME: pl.Int32, name: kind})
         for known, name, kind in (
-            (records.log_starts, "log_start_offset", pl.Int64),
-            (gaps, "missing", pl.String),
+            (logs.starts, "log_start_offset", pl.Int64),
+            (logs.gaps, "missing", pl.String),
         )
     )
     # Where no share partition lives nothing below the last tombstone is needed.
     until = pl.coalesce("held_by_offset", "last_snapshot")
     start = pl.col("log_start_offset")
-    homes = (
-        snapshots.group_by(HOME)
-        .agg(last_snapshot=pl.col("offset").max())
-        .join(_holders(snapshots), HOME, "left")
-        .join(starts, HOME, "left")
-        .with_columns(prunable_to=pl.when(until > 0).then(until))
+    homes = together.join(starts, HOME, "left").with_columns(
+        prunable_to=pl.when(until > 0).then(until)
     )
-    counts = (
-        offsets.join(homes.select(HOME, "prunable_to"), HOME, "inner")
-        .group_by(HOME)
-        .agg(
-            log_end_offset=pl.col("offset").max() + 1,
-            records=pl.len().cast(pl.Int64),
-            prunable_records=(pl.col("offset") < pl.col("prunable_to")).sum().cast(pl.Int64),
-        )
-    )
+    counts = _counts(records, homes.select(HOME, "prunable_to"))
     rows = _with_topics(homes.join(counts, HOME, "left"), topics).with_columns(
         prunable_offsets=(pl.coalesce("prunable_to", start) - start).clip(0)
     )
     return contract_frame(with_marks_of(rows, lacking, [HOME]).sort(HOME), "share_prunable")
+
+
+def _counts(records: Iterable[pl.DataFrame], homes: pl.DataFrame) -> pl.DataFrame:
+    """Return by internal partition the end of its log, and how many records it has."""
+    is_below = pl.col("offset") < pl.col("prunable_to")
+    nothing = {"log_end_offset": pl.Int64, "records": pl.Int64, "prunable_records": pl.Int64}
+    found = [
+        rows.select(pl.col("partition").cast(pl.Int32).alias(HOME), "offset")
+        .join(homes, HOME, "inner")
+        .group_by(HOME)
+        .agg(
+            log_end_offset=pl.col("offset").max() + 1,
+            records=pl.len().cast(pl.Int64),
+            prunable_records=is_below.sum().cast(pl.Int64),
+        )
+        for rows in records
+        if rows.height
+    ]
+    return (
+        pl.concat([pl.DataFrame(schema={HOME: pl.Int32, **nothing}), *found])
+        .group_by(HOME)
+        .agg(
+            pl.col("log_end_offset").max(),
+            pl.col("records", "prunable_records").sum(),
+        )
+    )
 
 
 def _snapshots(rows: pl.DataFrame) -> pl.DataFrame:
@@ -226,28 +282,6 @@ def _snapshots(rows: pl.DataFrame) -> pl.DataFrame:
     made = {HOME: pl.col("partition"), **{name: key.field(name) for name in KEY}}
     return rows.select(
         made.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in _SNAPSHOT.items()
-    )
-
-
-def _offsets(snapshots: pl.DataFrame, updates: pl.DataFrame) -> pl.DataFrame:
-    """Return `coordinator_partition` and `offset` of every record."""
-    found = [snapshots.select(HOME, "offset")]
-    if updates.height:
-        found.append(updates.select(pl.col("partition").cast(pl.Int32).alias(HOME), "offset"))
-    return pl.concat(found)
-
-
-def _holders(snapshots: pl.DataFrame) -> pl.DataFrame:
-    """Return by internal partition the live share partition with the oldest last snapshot."""
-    last = snapshots.sort("offset").unique([*KEY, HOME], keep="last", maintain_order=True)
-    living = last.filter(~pl.col("is_tombstone")).sort("offset")
-    return living.unique(HOME, keep="first", maintain_order=True).select(
-        HOME,
-        held_by_group="group_id",
-        held_by_topic_id="topic_id",
-        held_by_partition="partition",
-        held_by_offset="offset",
-        held_since="timestamp",
     )
 
 

@@ -89,7 +89,8 @@ def share_steps(records: StepRecords, slack_ms: int) -> pl.DataFrame:
         _deleted(pictures, records.log, evidence, slack_ms),
         *_of_groups(records, pictures.records, evidence),
     ]
-    return steps_in_order(pl.concat(_table(each) for each in found))
+    made = (_table(each) for each in found if each.height)
+    return steps_in_order(pl.concat([STEPS.to_frame(), *made]))
 
 
 def steps_in_order(rows: pl.DataFrame) -> pl.DataFrame:
@@ -161,6 +162,8 @@ def _initialized(
 
 
 def _deleted(pictures: Pictures, log: ShareLog, evidence: KnownLogs, slack_ms: int) -> pl.DataFrame:
+    if pictures.named[DELETING].is_empty():
+        return STEPS.to_frame()
     acts = _with_state_removed(_with_times(_acts(pictures, DELETING), slack_ms), log)
     is_late = pl.col("is_late") & _is_whole(evidence)
     is_untold = pl.col("state_at").is_null() & ~is_late

@@ -9,9 +9,10 @@ import pytest
 
 from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.state_topic import (
+    PLACE_COLUMNS,
     SNAPSHOT_COLUMNS,
-    UPDATE_COLUMNS,
-    StateRecords,
+    StateLogs,
+    holders,
     prunable,
 )
 from schemas import table
@@ -32,15 +33,14 @@ TOPICS = pl.DataFrame({"topic_id": ["topic"], "topic": ["orders"]})
 def made(records: list[ShareRecord]) -> dict[str, pl.DataFrame]:
     found = evaluate_share(question(records, ends={("orders", 0): (0, 500)}))
     snapshots, updates = decoded(records)
-    state = StateRecords(
-        snapshots.select(list(SNAPSHOT_COLUMNS)), updates.select(list(UPDATE_COLUMNS)), {}
-    )
+    held = holders(snapshots.select(list(SNAPSHOT_COLUMNS)))
+    places = [each.select(list(PLACE_COLUMNS)) for each in (snapshots, updates)]
     return {
         "share_backlog": found.rows,
         "share_delivery_counts": found.delivery_counts,
         "share_archived_ranges": found.archived,
         "share_faults": found.faults,
-        "share_prunable": prunable(state, TOPICS),
+        "share_prunable": prunable([held], places, TOPICS, StateLogs()),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -11,9 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.records.tables import decoded_schema
+from analytics.questions.share.faults import FAULTS, faults_in_order, stuck_phases
 from analytics.questions.share.group_pictures import COLUMNS, phases
+from analytics.questions.share.question import ORDERS
+from analytics.replay.log.arrow_rows import arrow_rows
 from analytics.replayed.whole_groups import frame_of
+from analytics.tables.parted_table import PartedTable
 from schemas import record_types
+from schemas.share_rules import share_rules
 from tests.unit.questions.share.backlog import time_of
 
 TABLE = "share_group_state_partition_metadata"
@@ -96,6 +103,40 @@ def test_a_deleted_group_has_no_phases() -> None:
 
 def test_no_records_tell_nothing() -> None:
     assert told([]) == {}
+
+
+def stuck(records: list[tuple[int, str, Picture | None]]) -> pl.DataFrame:
+    return stuck_phases(phases(pictures(records)), share_rules(), time_of(0) + timedelta(days=1))
+
+
+def test_stuck_phases_are_in_order_of_what_they_are_and_of_their_groups() -> None:
+    """Behind faults of state, which are in the order of its log; whichever groups are together."""
+    records = [(0, group, picture(("b", 0), ("a", 1), deleting="b")) for group in "hgi"]
+    of_state = pl.DataFrame(
+        [
+            {"group_id": group, "fault": fault, "coordinator_partition": 1, "record_offset": offset}
+            for group, fault, offset in (
+                ("z", "snapshot_skipped", 3),
+                ("z", "leader_epoch_back", 7),
+                ("a", "other_snapshot", 5),
+            )
+        ],
+        FAULTS,
+    )
+    every = pl.concat([stuck(records), of_state]).sample(fraction=1, shuffle=True, seed=1)
+    rows = faults_in_order(every)
+    assert rows.select("fault", "group_id", "topic").rows() == [
+        ("snapshot_skipped", "z", None),
+        ("other_snapshot", "a", None),
+        ("leader_epoch_back", "z", None),
+        *(("stuck_initializing", group, f"name of {topic}") for group in "ghi" for topic in "ab"),
+        *(("stuck_deleting", group, "b") for group in "ghi"),
+    ]
+    for groups, others in pairwise((["a", "g"], ["h", "i", "z"], ["a", "g"])):
+        parts = [rows.filter(pl.col("group_id").is_in(each)) for each in (groups, others)]
+        order = ORDERS["share_faults"]
+        table = PartedTable.of_contract("share_faults", [*map(arrow_rows, parts)], order)
+        assert table.whole().to_pylist() == rows.to_dicts()
 
 
 def random_records(random: Random) -> list[tuple[int, str, Picture | None]]:

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.share.state_topic import (
+    PLACE_COLUMNS,
     SNAPSHOT_COLUMNS,
-    UPDATE_COLUMNS,
-    StateRecords,
+    StateLogs,
+    holders,
     prunable,
 )
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord, Snapshot, Update
@@ -44,13 +45,15 @@ class OffsetsManager:
 
 
 def told(records: list[ShareRecord], log_starts: dict[int, int] | None = None) -> dict[int, Any]:
+    """Return the table by internal partition: each topic is looked at apart from the others."""
     snapshots, updates = decoded(records)
-    state = StateRecords(
-        snapshots.select(list(SNAPSHOT_COLUMNS)),
-        updates.select(list(UPDATE_COLUMNS)),
-        log_starts or {},
-    )
-    return {row["coordinator_partition"]: row for row in prunable(state, TOPICS).to_dicts()}
+    topic = pl.col("key").struct.field("topic_id")
+    topics = [] if snapshots.is_empty() else snapshots.select(topic).to_series().unique()
+    parts = [snapshots.clear(), *(snapshots.filter(topic == each) for each in topics)]
+    held = [holders(each.select(list(SNAPSHOT_COLUMNS))) for each in parts]
+    places = [each.select(list(PLACE_COLUMNS)) for each in (snapshots, updates)]
+    rows = prunable(held, places, TOPICS, StateLogs(log_starts or {}))
+    return {row["coordinator_partition"]: row for row in rows.to_dicts()}
 
 
 def record(offset: int, key: str, value: Snapshot | Update | None) -> ShareRecord:
