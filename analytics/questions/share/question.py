@@ -34,8 +34,8 @@ from analytics.questions.share.state_topic import (
     with_possible_claims,
 )
 from analytics.questions.share.status import BY, CANNOT_TELL, sums_of
-from analytics.replay.log.arrow_rows import arrow_rows
-from analytics.replay.log.log_clocks import clocks_of_topic
+from analytics.replay.log.log_times import clocks_of_topic
+from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names

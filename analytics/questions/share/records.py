@@ -17,15 +17,15 @@ from analytics.questions.share.open_transactions import open_transactions
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.questions.share.state_topic import SNAPSHOT_COLUMNS, UPDATE_COLUMNS, StateRecords
 from analytics.questions.share.steps import share_steps
-from analytics.replay.log.losses_at import leading
-from analytics.replay.log.marks import with_marks_of_records
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.losses import with_marks_of_records
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import frame_of
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
-    from analytics.replay.log.coverage import Coverage
+    from analytics.replay.log.losses import Coverage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 
