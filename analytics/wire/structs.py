@@ -12,6 +12,9 @@ from analytics.wire.columns import (
     Column,
     Fixed,
     Group,
+    absent,
+    absent_struct,
+    default,
     distinct,
     elements_of,
     invalid_rows,
@@ -19,15 +22,7 @@ from analytics.wire.columns import (
     struct_type,
     take,
 )
-from analytics.wire.cursor import (
-    Cursor,
-    Reason,
-    UnknownTags,
-    absent,
-    absent_struct,
-    default,
-    read_unsigned_varint,
-)
+from analytics.wire.cursor import Cursor, Reason, UnknownTags, read_unsigned_varint
 from analytics.wire.fields import Content, FixedReader, Reader, column_of
 from schemas.model import FIELDS_WRITTEN
 
