@@ -1,4 +1,4 @@
-"""What every assignor takes and gives: a group, the order of Java, claims of members, measures."""
+"""What an assignor is asked and answers: members, what they owned, Java's order, measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignors that go through members in their order: range, roundrobin and the one of shares."""
+"""Assignors that serve members in one order: range, roundrobin, and `share-simple` of brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding runs, and the sums by which every record and byte of them comes even."""
+"""A decode run: plan, tasks on Spark, and the sums in which every record and byte comes even."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elections that may have lost records, by the metadata log's records and by the copies' epochs."""
+"""Who led, and when elections cost a line of history, as the metadata log's records have it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one task decodes, and the Parquet parts it writes."""
+"""The unit of a decode run: some slices of segments, decoded and written as Parquet parts."""
 
 from __future__ import annotations
 
@@ -194,8 +194,6 @@ def _leaves(path: str, type_: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, type_
 
 
-# The unit of a decode run: some slices of segments, decoded and written as Parquet parts.
-#
 # A task runs anywhere; what it returns is small: which parts it wrote, and where every byte and
 # every record of its slices went.
 

@@ -1,4 +1,4 @@
-"""Decoded rows that have no place, and what is lost with those that were not decoded."""
+"""Records that do not decode, and archived rows without a place: kept, counted, named as lost."""
 
 from __future__ import annotations
 

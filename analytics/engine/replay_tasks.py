@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# The tables of a replay, made in passes over buckets of records: here, or in tasks on Spark.
-
 CUT, WHOLE, PART = "cut", "whole", "part"
 """What steps are given of the records: see `analytics.replay.state`."""
 

@@ -1,4 +1,4 @@
-"""State as notebooks have it: its tables, and every question to it as a method with its answer."""
+"""A replayed state as a notebook has it: its tables, its questions, and what answers them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and documents without the names that stand in them."""
+"""What takes names out of tables, JSON documents and sentences of a workspace."""
 
 from __future__ import annotations
 
@@ -221,8 +221,6 @@ def names_of_document(document: object, names: Names, field: str = "") -> None:
     elif isinstance(document, str) and (kind := kind_of(field)) is not None:
         names[kind].add(document)
 
-
-# What takes names out of tables, JSON documents and sentences of a workspace.
 
 _INPUT: Final = "INPUT"
 

@@ -1,4 +1,4 @@
-"""Pseudonyms in place of names, and how names are replaced in texts."""
+"""Pseudonyms of names, and text in which known names are replaced by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state tables: what each is made of.
+"""The state tables: what each is made of, and those of groups.
 
 Steps take what is given (`replay_given`) and what other steps make. `cut` are the decoded tables of
 groups and share partitions of a bucket, `whole` those of the metadata and the transaction log.

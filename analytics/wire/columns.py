@@ -1,4 +1,4 @@
-"""Columns that are read off bytes, as Arrow arrays: texts, values, and fields not written."""
+"""Columns between bytes and Arrow: values, text, and what stands for a field not written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields read one after the other, and arrays of them."""
+"""Readers of fields, single ones and arrays: each reads its field for every row of a cursor."""
 
 from __future__ import annotations
 

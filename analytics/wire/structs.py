@@ -1,4 +1,4 @@
-"""Structs of fields, and those that are embedded in bytes of their own."""
+"""Structs as steps that are compiled once, and messages inside bytes fields, which are structs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of keys and values, and the buffer that their rows are put together in."""
+"""Framing: which type and version each record says it is; a buffer for types that are few."""
 
 from __future__ import annotations
 

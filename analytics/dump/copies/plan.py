@@ -139,8 +139,6 @@ def _end(walk: SegmentWalk) -> int:
     return int(headers.last_offset[-1]) + 1 if len(headers) else walk.segment.base_offset
 
 
-# From INPUTs to what is read: one slice after the other, every record accounted for.
-#
 # Batches that have rotted on one broker's disk are taken from another one's copy that is sound.
 # Copies hold the same bytes, so comparing them finds rot far sooner than summing over every
 # batch; a checksum is only asked where they differ, to tell whose bytes are the true ones.

@@ -1,4 +1,4 @@
-"""A table judged by its checks: row by row, and as a whole."""
+"""Rows of `data_quality`: checks of a table's columns, and what came of every expectation."""
 
 from __future__ import annotations
 

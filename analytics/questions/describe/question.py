@@ -1,4 +1,4 @@
-"""The question of a group described, at an instant or in one of its epochs."""
+"""Groups as Kafka's own tools describe them, at the instant or in an epoch of theirs."""
 
 from __future__ import annotations
 
@@ -202,8 +202,6 @@ _ASSIGNMENTS = {
     "partition": _INT,
 }
 
-
-# Groups as Kafka's own tools describe them, at the instant or in an epoch of theirs.
 
 OFFSETS, MEMBERS, STATE = "offsets", "members", "state"
 _EMPTY: Final = "Empty"

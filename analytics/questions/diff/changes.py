@@ -1,4 +1,4 @@
-"""What changed between two states, and which elections lie between them."""
+"""Rows of two states side by side: what became of each, and what an election took away."""
 
 from __future__ import annotations
 

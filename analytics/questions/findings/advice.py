@@ -1,4 +1,4 @@
-"""What a finding advises: tools, commands that restore, suggestions."""
+"""What findings advise: a command of the tool for its group, or what gives back what was lost."""
 
 from __future__ import annotations
 

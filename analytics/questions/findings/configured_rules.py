@@ -1,4 +1,4 @@
-"""Rules as a person configures them: thresholds, and which findings are suppressed."""
+"""What `--config` says of an audit: rules of a team's own, and findings that it accepts."""
 
 from __future__ import annotations
 
@@ -133,8 +133,6 @@ class _Names:
         fitting: npt.NDArray[np.bool_] = np.array(fits, np.bool_)[self._places]
         return fitting
 
-
-# What `--config` says of an audit: rules of a team's own, and findings that it accepts.
 
 _NEEDED = ("rule", "reason", "owner", "until")
 _ALLOWED = (*_NEEDED, "group_id", "topic")

@@ -1,4 +1,4 @@
-"""The findings of a state: which rules are applied, and what they find."""
+"""Findings of a team's rules in the answers of questions, and the rules as they were applied."""
 
 from __future__ import annotations
 

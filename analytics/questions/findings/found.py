@@ -1,4 +1,4 @@
-"""Findings of the rules over what the questions answered, and what changed since others."""
+"""Findings of rules, one a group of rows, and which are new, still there or gone since an audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes of rebalances, topics that have grown among them."""
+"""The table `rebalance_causes`: what led to each epoch, topics that grew among it."""
 
 from __future__ import annotations
 

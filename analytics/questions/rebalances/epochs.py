@@ -1,4 +1,4 @@
-"""Epochs of groups as rebalances, and storms of them."""
+"""The tables `rebalances`, each epoch with what led to it, and `rebalance_storms`, many of them."""
 
 from __future__ import annotations
 

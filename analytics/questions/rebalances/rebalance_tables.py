@@ -1,4 +1,4 @@
-"""The tables of rebalances, and members that stall them."""
+"""The tables about rebalances, some groups at a time, and what stands still at an instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan that brings offsets back, and what is refused of it."""
+"""What becomes of each committed offset of the past: given back, there already, or refused."""
 
 from __future__ import annotations
 

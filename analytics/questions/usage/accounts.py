@@ -1,4 +1,4 @@
-"""Accounts of a partition's bytes and keys, and the load of coordinators."""
+"""Where every byte of internal partitions is, and what they cost the broker that leads them."""
 
 from __future__ import annotations
 

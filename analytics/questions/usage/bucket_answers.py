@@ -21,6 +21,7 @@ from analytics.questions.usage.accounts import (
     untabled_usage,
 )
 from analytics.questions.usage.cleaner import DEFAULT
+from analytics.questions.usage.clock_differences import MOST_APART, clock_differences, stated_times
 from analytics.questions.usage.deletions import (
     BY_PATTERN,
     DELETIONS,
@@ -43,15 +44,7 @@ from analytics.questions.usage.key_usage import (
 )
 from analytics.questions.usage.log_cleaning import BY_BATCH, left_rows
 from analytics.questions.usage.records import COMMITS, ROWS
-from analytics.questions.usage.sums import (
-    GROUP,
-    MOST_APART,
-    clock_differences,
-    ranking,
-    stated_times,
-    sums_of,
-    together,
-)
+from analytics.questions.usage.sums import GROUP, ranking, sums_of, together
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from schemas import CONSUMER_OFFSETS
 

@@ -43,6 +43,7 @@ from analytics.questions.usage.bucket_answers import (
     clock_limit,
     usage_of_bucket,
 )
+from analytics.questions.usage.clock_differences import AppendTimes, clock_differences
 from analytics.questions.usage.deletions import OFFSETS_COLUMNS, clusters_of
 from analytics.questions.usage.key_usage import KnownLogs, topic_usage
 from analytics.questions.usage.log_cleaning import (
@@ -60,15 +61,7 @@ from analytics.questions.usage.records import (
     laid_out,
     read_records,
 )
-from analytics.questions.usage.sums import (
-    GROUP,
-    AppendTimes,
-    UsageSums,
-    clock_differences,
-    most_first,
-    sums_of,
-    together,
-)
+from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables

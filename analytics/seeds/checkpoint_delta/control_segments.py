@@ -1,4 +1,4 @@
-"""Control records of chains of share state: their columns, and the segments that hold them."""
+"""Checkpoints and deltas of one data partition, as columns, out of its control batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of checkpoint files, read or refused, and the plain forms that are nothing else."""
+"""Fields of documents that others wrote, and the forms of checkpoints that are rows of such."""
 
 from __future__ import annotations
 

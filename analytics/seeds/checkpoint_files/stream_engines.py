@@ -1,4 +1,4 @@
-"""Offsets that stream engines keep: the checkpoint folder of Spark, what Flink exports."""
+"""Checkpoints of stream engines: a folder of Spark's, a file exported from Flink."""
 
 from __future__ import annotations
 

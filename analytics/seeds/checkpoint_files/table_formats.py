@@ -1,4 +1,4 @@
-"""Offsets that tables of a lake keep: in commits of Hudi, in metadata of Iceberg."""
+"""Offsets that tables keep beside their data: Hudi's commits, Iceberg's metadata."""
 
 from __future__ import annotations
 

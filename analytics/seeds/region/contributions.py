@@ -1,4 +1,4 @@
-"""What members contribute to a region: positions, each from where it is kept."""
+"""What operators contribute to checkpoints, and which member of a group is which operator."""
 
 from __future__ import annotations
 

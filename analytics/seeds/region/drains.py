@@ -1,4 +1,4 @@
-"""Commits of groups beside a region, and whether what they read was drained."""
+"""Commits of groups as requests, and whether an operator's came before its checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contributions merged to one position a partition, and the plan of where to seek."""
+"""Checkpoints of a group, merged from contributions, and where members would read on from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The question of consistent regions: its evidence, and its answer."""
+"""Checkpoints kept outside of Kafka: which are complete, and what the dump shows of groups."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS, RECORD
-from analytics.questions.usage.sums import (
+from analytics.questions.usage.clock_differences import (
     APPEND_TIME,
     COMMIT_TIME,
     STATE_TIME,
@@ -19,6 +18,7 @@ from analytics.questions.usage.sums import (
     clock_differences,
     stated_times,
 )
+from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS, RECORD
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LIMIT_MS = 10_000
