@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from analytics.decode.parts import PartWriter, empty_parts
 from analytics.decode.records.tables import decoded_schema, label
+from analytics.decode.tasks import PartWriter, empty_parts
 from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables
 from analytics.time_columns import TIMESTAMP

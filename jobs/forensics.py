@@ -31,8 +31,8 @@ from analytics.questions.restore.question import RESTORE as RESTORING
 from analytics.questions.restore.question import RestoreSettings
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL
+from analytics.replay.dump.choices import END, BeforeEnd, iso_time
 from analytics.replay.dump.times import last_time, milliseconds
-from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes

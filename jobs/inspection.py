@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from analytics.decode.elections import known_leaders
 from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
-from analytics.decode.losses.elections import known_leaders
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import Note
-from analytics.dump.inspection.leader_clocks import with_leader_clocks
 from analytics.dump.inspection.limitations import with_absent_leaders
 from analytics.dump.inspection.manifest import Findings, build_manifest
-from analytics.dump.inspection.study import study
+from analytics.dump.inspection.study import study, with_leader_clocks
 from analytics.dump.records.redpanda_rows import said_of_redpanda
-from analytics.dump.records.sample import TOMBSTONE
+from analytics.dump.records.segment_reader import TOMBSTONE
 from analytics.replay.dump.times import last_record_time
 from analytics.version import SCHEMA_VERSION, VERSION
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, record_types
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from analytics.dump.copies.leadership import Leaders
     from analytics.dump.files.model import Copy
     from analytics.dump.inspection.study import Study
-    from analytics.dump.records.sample import Sample
+    from analytics.dump.records.segment_reader import Sample
     from jobs.cli.console import Console
 
 _TAKES_A_WHILE = 1 << 30

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from analytics.assignors.group import Assignment, Group
-from analytics.assignors.in_member_order import assign_range, assign_roundrobin, assign_server_range
+from analytics.assignors.in_member_order import (
+    assign_range,
+    assign_roundrobin,
+    assign_server_range,
+    assign_share_simple,
+)
 from analytics.assignors.server_uniform import assign_uniform
-from analytics.assignors.share_simple import assign_share_simple
 from analytics.assignors.sticky import assign_cooperative_sticky, assign_sticky
 
 Assignor = Callable[[Group], Assignment]

@@ -17,13 +17,11 @@ from analytics.assignors.group import (
     Member,
     TopicPartition,
     by_topic,
-    refuse_unknown_topics,
-    subscribers_of,
-)
-from analytics.assignors.java_order import (
     copied_topics_in_order,
     members_in_order,
     partitions_in_order,
+    refuse_unknown_topics,
+    subscribers_of,
     subscription_in_order,
     topics_in_order,
 )

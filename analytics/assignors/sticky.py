@@ -21,16 +21,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.assignors.group import Assignment, Group, TopicPartition, by_topic, subscribers_of
-from analytics.assignors.java_order import (
+from analytics.assignors.group import (
+    Assignment,
+    Claims,
+    Group,
+    TopicPartition,
     bucket,
+    by_topic,
     members_in_order,
+    settle_claims,
     sort_key,
     string_hash,
+    subscribers_of,
     table_size,
 )
 from analytics.assignors.racks import Racks
-from analytics.assignors.sticky_claims import Claims, settle_claims
 
 _Target = dict[str, list[TopicPartition]]
 _PASSES_WITHOUT_GAIN = 20

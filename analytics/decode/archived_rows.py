@@ -16,13 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.losses.undecoded_losses import may_be_of_any_group, runs
-from analytics.decode.parts import PartWriter
 from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
 from analytics.decode.records.frames import Failures
 from analytics.decode.records.tables import Origin
-from analytics.decode.tasks import TASK_BYTES, SliceReport
-from analytics.decode.unplaced_rows import UnplacedRows, placed_rows
+from analytics.decode.tasks import TASK_BYTES, PartWriter, SliceReport
+from analytics.decode.unplaced_rows import UnplacedRows, may_be_of_any_group, placed_rows, runs
 from analytics.dump.batches.stretches import (
     ClockStep,
     Stretch,
@@ -34,7 +32,7 @@ from analytics.dump.batches.stretches import (
 from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
-from analytics.dump.records.raw_rows_encoding import encoding_that_fits
+from analytics.dump.records.raw_rows_columns import encoding_that_fits
 from analytics.epoch_times import are_times
 from analytics.spark_worker import on_worker
 from analytics.wire.cursor import Reason

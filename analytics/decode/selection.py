@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from analytics.wire.text import string_array
+from analytics.wire.columns import string_array
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

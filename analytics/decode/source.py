@@ -27,7 +27,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from analytics.decode.losses.elections import known_leaders
+from analytics.decode.elections import known_leaders
 from analytics.decode.records.tables import LABEL, schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.copies.plan import PlanOptions, plan

@@ -17,8 +17,8 @@ from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
 from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replay.log.as_of import COMMITS, GROUPS, above_log_starts, cut_all, timeless_ends
-from analytics.replay.log.frames import Frame
-from analytics.replay.log.losses_at import leading
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.log_times import Frame
 from analytics.tables.buckets import Bucket, buckets
 from analytics.tables.record_reader import RecordReader
 from schemas import (
@@ -31,8 +31,8 @@ from schemas import (
 )
 
 if TYPE_CHECKING:
-    from analytics.replay.log.instants import AsOf
-    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.dump.followed_lines import FollowedLine
+    from analytics.replay.log.log_times import AsOf
     from analytics.workspace import Workspace
 
 # The two cuts of each partition at a time, read off the times of all its records.

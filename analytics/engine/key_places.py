@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, tables_of
-from analytics.replay.dump.written_instants import iso_time, moment
-from analytics.replay.log.instants import END
-from analytics.replay.log.internal_partitions import share_key
-from analytics.replay.log.lines import parsed_time
-from analytics.replay.log.losses_at import leading
+from analytics.replay.dump.choices import iso_time, moment
+from analytics.replay.dump.followed_lines import parsed_time
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.log_times import END
 from analytics.replay.log.topic_homes import (
     MOST_PARTITIONS,
     NOT_SEEN,
@@ -26,6 +25,7 @@ from analytics.replay.log.topic_homes import (
     eras_of,
     homes_at,
     numbers_that_fit,
+    share_key,
     with_misplaced,
 )
 from analytics.replay.metadata.metadata_log import metadata_log
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.replay.log.instants import AsOf
+    from analytics.replay.log.log_times import AsOf
     from analytics.tables.record_reader import RecordReader
 
 _VALUES: Final = ("offset_commit", "share_snapshot", "share_update")

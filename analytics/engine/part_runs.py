@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.contracts import table_of_frame
-from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.log.row_columns import arrow_rows
 from analytics.tables.parted_table import Order, PartedTable, by_key
 from analytics.workspace import open_location
 from schemas import tables

@@ -21,7 +21,7 @@ from analytics.engine.cut_tables import IN_BUCKETS, Cut, LaidOutRecords, tables_
 from analytics.engine.part_runs import get_value, put_value
 from analytics.key_order import in_key_order
 from analytics.replay.graph import Pass, TableStep, passes, resolve
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.spark_tasks import run_tasks
 from analytics.tables.buckets import Bucket, BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import key_hash
@@ -33,10 +33,6 @@ from schemas import record_types, table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from analytics.engine.cut_tables import Cut
-    from analytics.tables.buckets import Bucket
-
-# The tables of a replay, made in passes over buckets of records: here, or in tasks on Spark.
 
 CUT, WHOLE, PART = "cut", "whole", "part"
 """What steps are given of the records: see `analytics.replay.state`."""

@@ -20,7 +20,7 @@ from analytics.engine.replay_tasks import (
     sorted_rows,
     without_rows,
 )
-from analytics.replay.dump.chosen_release import RELEASE_IS_NAMED
+from analytics.replay.dump.choices import as_of_metadata
 from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import (
     at_instant,
@@ -28,13 +28,11 @@ from analytics.replay.dump.followed_lines import (
     of_history,
     read_before_swaps,
 )
-from analytics.replay.dump.written_instants import as_of_metadata
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.frames import frame_rows
-from analytics.replay.log.instants import AsOf
-from analytics.replay.log.rules import replay_rules
+from analytics.replay.log.log_times import AsOf, frame_rows
+from analytics.replay.log.row_columns import polars_rows
+from analytics.replay.log.rules import RELEASE_IS_NAMED, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_given
 from analytics.tables.buckets import MOST_ROWS
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.dump.followed_lines import FollowedLine
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Part, Staging, Workspace
 

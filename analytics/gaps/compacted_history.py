@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import is_name
 from analytics.dump.inspection.limitations import ranges
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.replay.log.losses_at import leading, what_took_history
+from analytics.replay.log.ends_at import leading, what_took_history
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Which broker coordinated a group, and its elections, where the metadata log tells, with Arrow.
 
-A cut by a time is a cut of the log (`analytics.replay.log.frames`): where the times of the metadata
-log go back around it, partitions whose elections one cut has and the other has not are uncertain.
+A cut by a time is a cut of the log (`analytics.replay.log.log_times`): where the times of the
+metadata log go back around it, partitions whose elections one cut has and the other has not are
+uncertain.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.losses.elections import registered_by
-from analytics.decode.losses.unjudged_elections import Evidence, copies_of, elections_of
+from analytics.decode.elections import registered_by
+from analytics.decode.unjudged_elections import Evidence, copies_of, elections_of
 from analytics.dump.copies.leadership import Registered
-from analytics.replay.log.frames import Frame, Frames, frames_of_rows
+from analytics.replay.log.log_times import Frame, Frames, frames_of_rows
 from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS

@@ -35,15 +35,14 @@ from analytics.gaps.internal_topics import (
     partition_count,
     partitions_that_fit,
 )
-from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, archived, assumed_in
-from analytics.replay.log.ends_at import Ends
-from analytics.replay.log.internal_partitions import home_of, internal_partition, is_one_of
-from analytics.replay.log.losses_at import cleaned_until, leading, what_took_history
+from analytics.replay.dump.choices import COMPLETE_ARCHIVE, archived, assumed_in
+from analytics.replay.log.ends_at import Ends, cleaned_until, leading, what_took_history
+from analytics.replay.log.topic_homes import home_of, internal_partition, is_one_of
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.frames import Frame
+    from analytics.replay.log.log_times import Frame
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.gaps.gap import Gap, gap
-from analytics.replay.dump.assumptions import archived
+from analytics.replay.dump.choices import archived
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.as_of import COMMITS
-from analytics.replay.log.frames import disputed, frames_of_rows
+from analytics.replay.log.log_times import disputed, frames_of_rows
 from analytics.replayed.records import Records
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.frames import Frame
+    from analytics.replay.log.log_times import Frame
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 # Offsets of archived rows of which nobody can tell whether they took effect.

@@ -22,7 +22,7 @@ from analytics.engine.key_places import homes_in
 from analytics.gaps.gap import Gap, check_gaps, gap, words_of
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import by_which_setting, refused_partitions
-from analytics.replay.dump.written_instants import iso_time
+from analytics.replay.dump.choices import iso_time
 from analytics.replay.log.topic_homes import NOT_SEEN
 from analytics.replayed.records import Records
 from analytics.tables.record_keys import GROUPS, key_columns

@@ -14,11 +14,10 @@ from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.gaps.gap import Gap, gap
-from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
-from analytics.replay.log.ends_at import Ends, ends_at
-from analytics.replay.log.internal_partitions import home_of, internal_partition
-from analytics.replay.log.losses_at import leading, losses_at
+from analytics.replay.dump.choices import are_elections_clean, assumed_in
+from analytics.replay.log.ends_at import Ends, ends_at, leading, losses_at
 from analytics.replay.log.rules import replay_rules
+from analytics.replay.log.topic_homes import home_of, internal_partition
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, record_types

@@ -1,7 +1,7 @@
 """What a state cannot tell of topics, settings and leaders.
 
 That is where the metadata log's clock went back around the instant
-(`analytics.replay.metadata.metadata_cuts`).
+(`analytics.replay.between_cuts`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from analytics.gaps.gap import Gap, gap
-from analytics.replay.log.frames import disputed, frames_of_rows
+from analytics.replay.log.log_times import disputed, frames_of_rows
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, INTERNAL_TOPICS, table
 

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from analytics.decode.losses.elections import known_leaders
-from analytics.decode.run.decoding import decode_dump
-from analytics.decode.run.publication import published
-from analytics.decode.run.workload import is_small_plan, is_small_workspace
+from analytics.decode.decoding import decode_dump
+from analytics.decode.elections import known_leaders
+from analytics.decode.publication import published
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
+from analytics.decode.workload import is_small_plan, is_small_workspace
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
@@ -27,12 +27,11 @@ from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
-from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
-from analytics.replay.dump.chosen_release import chosen_release
+from analytics.replay.dump.choices import COMPLETE_ARCHIVE, assumed_of, instant_milliseconds, moment
 from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
 from analytics.replay.dump.times import remarks
-from analytics.replay.dump.written_instants import instant_milliseconds, moment
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.rules import chosen_release
 from analytics.tables.decoded_records import (
     DECODED_IN,
     absolute,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.log.marks import MARKS, with_marks_of
+from analytics.replay.log.losses import MARKS, with_marks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The state tables: what each is made of.
+"""The state tables: what each is made of, and those of groups.
 
 Steps take what is given (`replay_given`) and what other steps make. `cut` are the decoded tables of
 groups and share partitions of a bucket, `whole` those of the metadata and the transaction log.
@@ -11,24 +11,40 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.replay.between_cuts import between_cuts
-from analytics.replay.graph import TableStep
-from analytics.replay.groups.coordinator_log import coordinator_log
-from analytics.replay.groups.fold import folded_groups, groups_gone
-from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.log.transaction_owners import transaction_owners
-from analytics.replay.metadata.configs import configs
-from analytics.replay.metadata.metadata_cuts import (
+from analytics.contracts import contract_frame
+from analytics.replay.between_cuts import (
+    NOTHING,
+    BetweenCuts,
     MetadataCuts,
+    between_cuts,
     marked_configs,
     marked_leaders,
     marked_topics,
     metadata_cuts,
 )
-from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
-from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.graph import TableStep
+from analytics.replay.groups.columns import NONE
+from analytics.replay.groups.coordinator_log import coordinator_log
+from analytics.replay.groups.fold import GroupState, folded_groups, groups_gone
+from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.log.losses import (
+    WHOLE,
+    Coverage,
+    may_be_elsewhere,
+    may_be_superseded,
+    with_marks_of,
+    with_missing,
+)
+from analytics.replay.log.row_columns import instant
+from analytics.replay.metadata.metadata_log import (
+    MetadataLog,
+    configs,
+    metadata_log,
+    partition_leaders,
+)
 from analytics.replay.metadata.topics import named_in_records, topics
-from analytics.replay.offsets.commit_rows import placed_commits
+from analytics.replay.offsets.commit_rows import first_of_runs, placed_commits
+from analytics.replay.offsets.effective_commits import transaction_owners
 from analytics.replay.offsets.offset_state import (
     committed_offsets,
     last_epochs,
@@ -45,8 +61,109 @@ from analytics.replay.share.share_partitions import (
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
-    from analytics.replay.log.coverage import Coverage
     from analytics.replay.log.rules import ReplayRules
+
+# The tables `groups`, `members` and `assignments`, read off the fold of group records.
+#
+# A lost record can matter to a group only if it lies behind what the group is known from: the
+# record that is the whole of a classic group, or the end of the life before the present one.
+
+SIMPLE = "simple"
+NO_GROUP_RECORD = "the group's own record is not in the dump"
+
+
+def groups(
+    state: GroupState,
+    committed: pl.DataFrame,
+    pending: pl.DataFrame,
+    coverage: Coverage = WHOLE,
+    uncertain: BetweenCuts = NOTHING,
+) -> pl.DataFrame:
+    """Return every group the broker would list (``GroupMetadataManager.listGroups``).
+
+    Args:
+        state: The groups at the instant.
+        committed: The table `committed_offsets` at the same instant, of the same groups.
+        pending: The table `pending_offsets`; a group that has one of these offsets and no record
+            of its own is a simple group, but where a tombstone removed it (since 4.0).
+        coverage: What the dump holds.
+        uncertain: What lies between the two cuts of logs whose times go back.
+    """
+    told = state.rows["a_group"].with_columns(state_timestamp=instant(pl.col("state_ms")))
+    sources = [committed, pending]
+    if state.committed is not None:
+        sources[1] = pending.join(state.removed_groups, on=GROUP_KEY, how="anti")
+        # That a commit was deleted since, or aborted, does not remove the group it made.
+        sources.append(state.committed)
+    simple = (
+        pl.concat(first_of_runs(each, GROUP_KEY) for each in sources)
+        .unique()
+        .join(told, GROUP_KEY, "anti")
+        .with_columns(
+            group_type=pl.lit(SIMPLE),
+            state=pl.lit("Empty"),
+            member_count=pl.lit(0, pl.Int32()),
+            known_from=pl.lit(NONE, pl.Int64()),
+        )
+    )
+    # A group without records of its own is there by its offsets.
+    of_offsets = uncertain.offsets.select(uncertain.groups.columns).unique()
+    rows = pl.concat(
+        [
+            told.join(uncertain.groups, on=GROUP_KEY, how="left", maintain_order="left"),
+            simple.join(of_offsets, on=GROUP_KEY, how="left", maintain_order="left"),
+        ],
+        how="diagonal",
+    )
+    return contract_frame(_with_completeness(rows, coverage), "groups")
+
+
+def members(state: GroupState, of_groups: pl.DataFrame) -> pl.DataFrame:
+    """Return every member of every group.
+
+    What clients wrote may be unreadable (`unread`); other records are the broker's own.
+
+    Args:
+        state: The groups at the instant.
+        of_groups: The table `groups`: what is lacking of a group is lacking of its members.
+    """
+    told = state.rows["a_member"].with_columns(unread=pl.col("missing"))
+    return contract_frame(with_marks_of(told, of_groups, GROUP_KEY), "members")
+
+
+def assignments(state: GroupState, topics: pl.DataFrame, of_groups: pl.DataFrame) -> pl.DataFrame:
+    """Return who owns what.
+
+    Args:
+        state: The groups at the instant.
+        topics: All rows of the table `topics`; ids that it does not name stay without a name.
+        of_groups: The table `groups`: what is lacking of one is lacking of what its members own.
+    """
+    named = topics.filter(pl.col("topic_id").is_not_null())
+    names = named.group_by("topic_id").agg(name=pl.col("topic").max())
+    told = state.rows["an_assignment"].join(names, "topic_id", "left")
+    told = with_marks_of(told, of_groups, GROUP_KEY)
+    return contract_frame(told.with_columns(topic=pl.coalesce("topic", "name")), "assignments")
+
+
+def _with_completeness(rows: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
+    """Add `complete` and `missing` to groups.
+
+    Args:
+        rows: Has `coordinator_partition`, `group_type`, `record_offset`, `known_from` and
+            `between_cuts`: why records of the group may not count, null where they do.
+        coverage: What the dump holds.
+    """
+    unnamed = pl.col("record_offset").is_null() & (pl.col("group_type") != "simple")
+    without_record = pl.when(unnamed).then(pl.lit(NO_GROUP_RECORD))
+    # The record at `known_from` is there; those behind it may not be.
+    lost = may_be_superseded(coverage, pl.col("known_from") + 1)
+    why = (without_record, lost, may_be_elsewhere(coverage), "between_cuts")
+    missing = pl.concat_str(why, separator="; ", ignore_nulls=True)
+    return with_missing(rows, missing)
+
+
+# The steps.
 
 COORDINATOR_LOG = TableStep("coordinator_log", coordinator_log, ("cut",))
 """What both the state and the history of groups are made of."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from analytics.replay.dump.assumptions import ONE_REPLICA, UNCLEAN_ELECTIONS_OFF
+from analytics.replay.dump.choices import ONE_REPLICA, UNCLEAN_ELECTIONS_OFF
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.thresholds import NONE_GIVEN, GivenThresholds
 
@@ -71,7 +71,7 @@ class Settings:
     from_file: GivenSettings = field(default_factory=GivenSettings)
 
     def of_elections(self) -> tuple[str, ...]:
-        """Return what the settings say of elections: names of `analytics.replay.dump.assumptions`.
+        """Return what the settings say of elections: names of `analytics.replay.dump.choices`.
 
         Each broker has to say it: where one says nothing its release's default counts, which was
         to allow unclean elections before 0.11.

@@ -11,7 +11,7 @@ import polars as pl
 from analytics.engine.cut_tables import cut_of, framed
 from analytics.engine.replay_tasks import replay_here
 from analytics.engine.replay_work import ReplayWork
-from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.choices import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
 from analytics.replay.dump.times import milliseconds
@@ -20,9 +20,8 @@ from analytics.replay.state import replay_given
 from analytics.replayed.replayed_workspace import replayed_instant
 
 if TYPE_CHECKING:
-    from analytics.replay.log.frames import Frames
-    from analytics.replay.log.instants import AsOf
-    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.dump.followed_lines import FollowedLine
+    from analytics.replay.log.log_times import AsOf, Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _TABLE: Final = "pending_offsets"

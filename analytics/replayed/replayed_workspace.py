@@ -19,7 +19,7 @@ from analytics.decode.selection import names_wanted
 from analytics.engine.part_runs import PartRunner
 from analytics.epoch_times import EPOCH, milliseconds_of
 from analytics.gaps.internal_topics import topics_held
-from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.choices import assumed_in, iso_time
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.followed_lines import (
     at_instant,
@@ -28,15 +28,13 @@ from analytics.replay.dump.followed_lines import (
     read_before_swaps,
 )
 from analytics.replay.dump.times import end_of, last_record_time
-from analytics.replay.dump.written_instants import iso_time
-from analytics.replay.log.frames import frames_of_rows
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf, frames_of_rows
 from analytics.replayed.given_settings import Settings
 from analytics.workspace import DECODED, reading
 
 if TYPE_CHECKING:
-    from analytics.replay.log.coverage import Coverage
-    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.dump.followed_lines import FollowedLine
+    from analytics.replay.log.losses import Coverage
     from analytics.tables.stored_tables import StoredTables
     from analytics.workspace import Workspace
 

@@ -29,8 +29,8 @@ from analytics.dump.files.model import MAX_OFFSET, Plan, Slice
 from analytics.dump.inspection.manifest import surveys_of_slices
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from analytics.replay.log.arrow_rows import contract_rows
-from analytics.replay.log.marks import MARKS, with_marks_of
+from analytics.replay.log.losses import MARKS, with_marks_of
+from analytics.replay.log.row_columns import contract_rows
 from analytics.replay.share import share_records
 from analytics.replay.share.share_fold import fold
 from analytics.wire.columns import invalid_rows, struct_type, take, to_array

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import fs, ipc
 
-from analytics.decode.run.workload import SMALL_RECORDS
+from analytics.decode.workload import SMALL_RECORDS
 from analytics.workspace import open_location
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from analytics.contracts import arrow_schema
 from analytics.key_order import in_key_order
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.workspace import open_location, reading
 from schemas import table
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.log.internal_partitions import internal_partition, share_key
+from analytics.replay.log.topic_homes import internal_partition, share_key
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
 
 if TYPE_CHECKING:

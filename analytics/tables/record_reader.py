@@ -30,7 +30,7 @@ from analytics.tables.stored_tables import A_FEW_AHEAD, EVERYTHING, batches_by_f
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, Workspace, reading
 
 if TYPE_CHECKING:
-    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.dump.followed_lines import FollowedLine
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.tables.buckets import Bucket
 

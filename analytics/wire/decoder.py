@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.wire.arrays import ArrayContent
-from analytics.wire.embedded import EmbeddedReader
+from analytics.wire.cursor import WIRE_DTYPES
 from analytics.wire.field_walk import FieldWalk
 from analytics.wire.fields import (
+    ArrayContent,
     Content,
     FixedArrayContent,
     FixedReader,
@@ -20,8 +20,8 @@ from analytics.wire.fields import (
     Reader,
     TextContent,
 )
-from analytics.wire.primitives import WIRE_DTYPES
 from analytics.wire.structs import (
+    EmbeddedReader,
     FixedRun,
     FlatStruct,
     SingleField,

@@ -17,8 +17,8 @@ import numpy as np
 
 from analytics.wire.columns import Binary, Column, Fixed
 from analytics.wire.compiled import BYTES, compiled
+from analytics.wire.cursor import COLUMN_DTYPES, WIRE_DTYPES
 from analytics.wire.fields import FixedReader, PrefixedReader, TextContent
-from analytics.wire.primitives import COLUMN_DTYPES, WIRE_DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

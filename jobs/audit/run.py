@@ -24,7 +24,6 @@ from analytics.questions.data_quality.question import (
     QualitySettings,
     team_suites,
 )
-from analytics.questions.findings.changes import changes_in_parts
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.findings_of import (
     findings_of,
@@ -32,6 +31,7 @@ from analytics.questions.findings.findings_of import (
     kept_tables,
     severities_from,
 )
+from analytics.questions.findings.found import changes_in_parts
 from analytics.questions.findings.rows_for_rules import judged_tables
 from analytics.questions.registry import audited_questions
 from analytics.questions.table_orders import order_of

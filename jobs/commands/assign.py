@@ -11,8 +11,7 @@ from typing import BinaryIO
 import click
 
 from analytics.assignors.case import CaseError, read_case
-from analytics.assignors.group import Assignment, AssignmentRefusedError, Group
-from analytics.assignors.measure import Outcome, measure
+from analytics.assignors.group import Assignment, AssignmentRefusedError, Group, Outcome, measure
 from analytics.assignors.registry import ASSIGNORS
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.shared import output_options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analytics.replay.dump.written_instants import END, BeforeEnd
+from analytics.replay.dump.choices import END, BeforeEnd
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DIFFERENT, DONE, NOT_THERE
 from jobs.cli.options.answer import rows_options, table_option

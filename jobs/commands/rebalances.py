@@ -14,7 +14,7 @@ from jobs.cli.options.state import Instant
 from schemas.evaluation_rules import rebalance_rules
 
 if TYPE_CHECKING:
-    from analytics.replay.dump.written_instants import BeforeEnd
+    from analytics.replay.dump.choices import BeforeEnd
     from reports.layout.output_format import OutputFormat
 
 EPILOG = """

@@ -91,7 +91,7 @@ def region(  # noqa: PLR0913 - one parameter an option
     if out is not None and not options["inputs"]:
         raise click.UsageError("--out needs --dump: it keeps the workspace of a dump")
     # Arrow is heavy: --help answers without it.
-    from analytics.seeds.checkpoint_files.initial_offsets import read_initial_offsets  # noqa: PLC0415
+    from analytics.seeds.checkpoint_files.fields import read_initial_offsets  # noqa: PLC0415
     from analytics.seeds.region.contributions import groups_of  # noqa: PLC0415
     from analytics.seeds.region.question import REGION, RegionSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from analytics.replay.dump.written_instants import END, BeforeEnd
+from analytics.replay.dump.choices import END, BeforeEnd
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.answer import table_option
 from jobs.cli.options.asking import asking_options

@@ -13,7 +13,7 @@ from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_opt
 from jobs.cli.options.state import Instant
 
 if TYPE_CHECKING:
-    from analytics.replay.dump.written_instants import BeforeEnd
+    from analytics.replay.dump.choices import BeforeEnd
     from reports.layout.output_format import OutputFormat
 
 EPILOG = """

@@ -139,7 +139,7 @@ def usage(  # noqa: PLR0913 - one parameter an option
     # Arrow is heavy: --help answers without it.
     from analytics.errors import CannotTellError  # noqa: PLC0415
     from analytics.questions.usage.question import NOT_THEN, USAGE, UsageSettings  # noqa: PLC0415
-    from analytics.replay.dump.written_instants import END  # noqa: PLC0415
+    from analytics.replay.dump.choices import END  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.answers.usage import usage_text  # noqa: PLC0415
 

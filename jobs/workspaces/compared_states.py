@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.decode.selection import Selection
 from analytics.dump.files.inputs import recognize
 from analytics.gaps.gap import Gap, gap, words_of
+from analytics.replay.dump.choices import END, BeforeEnd
 from analytics.replay.dump.followed_lines import lines_metadata
-from analytics.replay.dump.written_instants import END, BeforeEnd
 from analytics.replayed.replayed_workspace import answered_instant
 from jobs.cli.console import HeldConsole
 from jobs.spark.session import one_session
@@ -20,7 +20,6 @@ from jobs.workspaces.replayed import Replayed, replayed
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
-    from jobs.workspaces.replayed import Replayed
 
 # `--since WORKSPACE`: the state of an earlier dump of the same brokers.
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
-from analytics.decode.losses.elections import known_leaders
-from analytics.decode.run.decoding import decode_dump
-from analytics.decode.run.publication import published
-from analytics.decode.run.workload import is_small_plan
+from analytics.decode.decoding import decode_dump
+from analytics.decode.elections import known_leaders
+from analytics.decode.publication import published
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
+from analytics.decode.workload import is_small_plan
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
@@ -33,7 +33,7 @@ from jobs.spark.session import spark_session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.decode.run.decoding import Decoding
+    from analytics.decode.decoding import Decoding
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
     from jobs.cli.console import Console

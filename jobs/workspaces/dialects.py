@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from analytics.decode.run.workload import SMALL_BYTES
 from analytics.decode.selection import names_wanted
+from analytics.decode.workload import SMALL_BYTES
 from analytics.errors import GroupscopeError, InputNotRecognizedError
 from analytics.replayed.dialect_state import DialectState
 from analytics.seeds.checkpoint_delta.chain_fold import fold_chains

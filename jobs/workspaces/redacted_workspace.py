@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from analytics.redaction.pseudonyms import Pseudonyms
-from analytics.redaction.redactor import Redactor
-from analytics.redaction.tables import names_in, names_of_document
+from analytics.redaction.redactor import Redactor, names_in, names_of_document
+from analytics.redaction.text import Pseudonyms
 from analytics.tables.decoded_records import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.decode.run.workload import is_small_workspace
 from analytics.decode.selection import Selection
+from analytics.decode.workload import is_small_workspace
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartRunner, in_threads
@@ -28,11 +28,17 @@ from analytics.gaps.internal_topics import (
     left_out_of,
 )
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.replay.dump.assumptions import assumed_in, assumed_of
-from analytics.replay.dump.chosen_release import chosen_release
+from analytics.replay.dump.choices import (
+    END,
+    BeforeEnd,
+    as_of_metadata,
+    assumed_in,
+    assumed_of,
+    iso_time,
+)
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
-from analytics.replay.dump.written_instants import END, BeforeEnd, as_of_metadata, iso_time
+from analytics.replay.log.rules import chosen_release
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.replayed.replayed_workspace import ReplayedWorkspace, answered_instant
 from analytics.spark_tasks import run_tasks

@@ -7,25 +7,37 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.decode.run.workload import is_small_workspace
+from analytics.decode.workload import is_small_workspace
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import InputNotRecognizedError
-from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_of
-from analytics.replay.dump.chosen_release import (
+from analytics.replay.dump.choices import (
+    COMPLETE_ARCHIVE,
+    END,
+    BeforeEnd,
+    assumed_of,
+    iso_time,
+    moment,
+)
+from analytics.replay.dump.followed_lines import (
+    CANNOT_TELL,
+    NOBODY_LED,
+    FollowedLine,
+    followed_lines,
+    of_history,
+    read_before_swaps,
+)
+from analytics.replay.dump.times import remarks, resolved
+from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.rules import (
     FROM_RECORDS,
     NAMED_BEFORE,
     NOTHING,
     ChosenRelease,
     chosen_release,
 )
-from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
-from analytics.replay.dump.times import remarks, resolved
-from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
-from analytics.replay.log.instants import AsOf
-from analytics.replay.log.lines import CANNOT_TELL, NOBODY_LED, FollowedLine
 from analytics.replay.log.topic_homes import NOT_SEEN, TopicHomes
 from analytics.tables.decoded_records import (
     DECODED_IN,

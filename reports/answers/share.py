@@ -35,7 +35,6 @@ from schemas import CONSUMER_OFFSETS
 from schemas.catalog import broken_chain_words, odd_chain_words, reading_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
 # `--dialect`: rows of share state as designs of Kafka had it, as they are shown.

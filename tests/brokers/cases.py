@@ -18,7 +18,7 @@ from typing import Any
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import record_type, tables
 from tests.brokers.batches import batches_of

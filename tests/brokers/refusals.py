@@ -14,7 +14,7 @@ from pathlib import Path
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import tables
 from tests.brokers.broker import Addresses, Broker, BrokerFailedError

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from analytics.wire.columns import Binary, Column, invalid_rows, struct_array, struct_type, take
 from analytics.wire.cursor import ByteBuffer, Cursor, Journal
 from analytics.wire.decoder import early_readers, embedded_readers
-from analytics.wire.embedded import EmbeddedReader
+from analytics.wire.structs import EmbeddedReader
 from schemas import all_embedded
 from schemas.model import FIELDS_WRITTEN, Embedded, EmbeddedUse
 from tests.fuzz.fuzzing import fuzz, loops_run

@@ -45,7 +45,7 @@ def decoded(
 
 
 def test_every_table_of_the_contract_exists_though_it_may_be_empty(decoded: Path) -> None:
-    from analytics.decode.parts import table_schemas  # noqa: PLC0415
+    from analytics.decode.tasks import table_schemas  # noqa: PLC0415
 
     assert {path.name for path in (decoded / "decoded").iterdir()} == table_schemas().keys()
     assert rows(decoded, "decoded/share_group_partition_metadata") == []

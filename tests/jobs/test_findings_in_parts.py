@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartRunner
-from analytics.questions.findings import changes, rows_for_rules
-from analytics.questions.findings.changes import changes_in_parts, kept_changes, with_changes
+from analytics.questions.findings import found as subject
+from analytics.questions.findings import rows_for_rules
 from analytics.questions.findings.findings_in_parts import RuleFindings, counts_of
 from analytics.questions.findings.findings_of import as_severe, findings_of
+from analytics.questions.findings.found import changes_in_parts, kept_changes, with_changes
 from analytics.questions.findings.rows_for_rules import judged_tables
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.tables.parted_table import PartedTable
@@ -116,7 +117,7 @@ def test_changes_rest_on_no_number_of_findings_at_a_time(
     numbers = range(rows.num_rows)
     now = rows.filter(pa.array([each % 3 != 0 for each in numbers]))
     before = rows.filter(pa.array([each % 3 != 1 for each in numbers]))
-    monkeypatch.setattr(changes, "AT_ONCE", at_once)
+    monkeypatch.setattr(subject, "AT_ONCE", at_once)
     found = changes_in_parts(
         PartedTable.held(now), PartedTable.held(before), PartRunner(str(tmp_path))
     )
@@ -135,7 +136,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.workspaces.replayed.is_small_workspace", lambda _: False)
     monkeypatch.setattr("jobs.workspaces.replayed.java_problem", lambda: "there is none")
     monkeypatch.setattr(rows_for_rules, "AT_ONCE", 100)
-    monkeypatch.setattr(changes, "AT_ONCE", 20)
+    monkeypatch.setattr(subject, "AT_ONCE", 20)
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics.decode.losses.unjudged_elections import Evidence
+from analytics.decode.unjudged_elections import Evidence
 from analytics.gaps.coordinators import coordinator_evidence
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.stored_tables import StoredTables

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import schemas
-from analytics.replay.log.internal_partitions import home_of
+from analytics.replay.log.topic_homes import home_of
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.engine.part_runs import PartRunner
-from analytics.questions.findings import changes, rows_for_rules
-from analytics.questions.findings.changes import changes_in_parts
+from analytics.questions.findings import found as subject
+from analytics.questions.findings import rows_for_rules
 from analytics.questions.findings.findings_of import findings_of
+from analytics.questions.findings.found import changes_in_parts
 from analytics.questions.findings.rows_for_rules import judged_tables
 from analytics.spark_tasks import run_tasks
 from analytics.tables.parted_table import PartedTable
@@ -47,7 +48,7 @@ def test_tasks_find_what_this_process_does(
     assert (dict(found.counts), found.accepted) == (dict(whole.counts), whole.accepted)
     # What gives offsets back, and the findings.
     assert len(counts) == 2
-    monkeypatch.setattr(changes, "AT_ONCE", 40)
+    monkeypatch.setattr(subject, "AT_ONCE", 40)
     changed = changes_in_parts(found.findings, PartedTable.held(rows.slice(5)), runner)
     assert len(counts) == 3
     assert min(counts) > 1

@@ -32,7 +32,7 @@ from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.usage import question as usage_question
 from analytics.questions.usage.question import USAGE, UsageSettings
-from analytics.replay.dump.written_instants import BeforeEnd
+from analytics.replay.dump.choices import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.spark_tasks import run_tasks
 from jobs.cli.console import Console

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 
 START = datetime(2026, 11, 22, 1, 9, 41, tzinfo=UTC)
 REMOVED = START + timedelta(seconds=30)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.seeds.checkpoint_delta.chain_records import RECORDS
+from analytics.seeds.checkpoint_delta.control_segments import RECORDS
 from schemas.catalog import dialect_types
 from tests.support.encoder import encode_value
 from tests.support.reference_chains import (

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from analytics.decode.records.tables import table_schema
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import PlanOptions, plan
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

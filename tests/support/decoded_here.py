@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.decode.losses.elections import known_leaders
-from analytics.decode.parts import empty_parts
-from analytics.decode.run.decoding import Decoding, groups_only_there, kinds_of
-from analytics.decode.run.publication import published
-from analytics.decode.tasks import Settings, packed, run_task
+from analytics.decode.decoding import Decoding, groups_only_there, kinds_of
+from analytics.decode.elections import known_leaders
+from analytics.decode.publication import published
+from analytics.decode.tasks import Settings, empty_parts, packed, run_task
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.files.inputs import recognize
 from analytics.workspace import DECODED, Workspace

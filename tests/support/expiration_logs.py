@@ -19,9 +19,9 @@ from analytics.questions.expiration.offset_removals import (
     together,
 )
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.history.partition_history import STARTS
+from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.coordinator_starts import STARTS
 from analytics.replay.metadata.metadata_log import FIRST_TABLES, Beginning, beginning
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS, commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import COMMITTED

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from analytics.questions.findings.advised_tools import with_tool
+from analytics.questions.findings.advice import with_tool
 from analytics.questions.findings.evidence import (
     EVIDENCE,
     RECORD_PREFIX,

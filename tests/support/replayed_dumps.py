@@ -9,8 +9,8 @@ import polars as pl
 from analytics.replay.graph import needed_for, passes, resolve
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.coverage import WHOLE
-from analytics.replay.log.instants import END, AsOf
+from analytics.replay.log.log_times import END, AsOf
+from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE, replay_given
 from schemas import INTERNAL_TOPICS, record_types

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.engine.replay_work import ReplayWork, replay_workspace
-from analytics.replay.dump.assumptions import assumed_of
+from analytics.replay.dump.choices import assumed_of, moment
 from analytics.replay.dump.followed_lines import followed_lines
-from analytics.replay.dump.written_instants import moment
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf
 from analytics.replay.log.rules import NEWEST
 from analytics.tables.decoded_records import DECODED_IN, absolute
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.fold import folded_groups, groups_gone
-from analytics.replay.groups.tables import assignments, groups, members
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
+from analytics.replay.state import assignments, groups, members
 from schemas import table
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import polars as pl
 from analytics.contracts import contract_schema
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.history.data_partitions import births
+from analytics.replay.history.partition_history import births
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.meanings import TIME
+from analytics.replay.log.losses import WHOLE, Coverage
+from analytics.replay.log.row_columns import TIME
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_history import OfTopics
-from analytics.replay.removals.causes_in_history import CAUSES
+from analytics.replay.removals.removal_causes import CAUSES
 from tests.support.decoded_frames import frames_of
 
 if TYPE_CHECKING:

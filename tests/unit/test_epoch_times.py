@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics.epoch_times import LAST_MS, are_times, iso_time, milliseconds_of, time_of
-from analytics.replay.log.meanings import instant
+from analytics.replay.log.row_columns import instant
 from analytics.time_columns import times_of
 
 ANY_NUMBER = st.integers(-(2**63), 2**63 - 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import crc32c
 
-from analytics.decode.losses.elections import known_leaders
+from analytics.decode.elections import known_leaders
 from analytics.dump.copies.plan import next_offset
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies

@@ -45,6 +45,7 @@ from analytics.wire.columns import (
     Column,
     Fixed,
     Group,
+    binary_array,
     counted,
     distinct,
     invalid_rows,
@@ -54,7 +55,6 @@ from analytics.wire.columns import (
 )
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import key_reader
-from analytics.wire.text import binary_array
 from schemas import CONSUMER_OFFSETS, record_types
 from schemas.releases import FieldEvidence, field_evidence, record_evidence
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.decode.records.row_buffer import RowBuffer
+    from analytics.decode.records.frames import RowBuffer
     from analytics.dump.batches.damage import Damage
     from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType

@@ -11,10 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.records.frames import Failures
-from analytics.wire.columns import Column, concat, distinct, invalid_rows, struct_type, take
+from analytics.wire.columns import (
+    Column,
+    absent_struct,
+    concat,
+    distinct,
+    invalid_rows,
+    struct_type,
+    take,
+)
 from analytics.wire.cursor import Cursor, Reason, UnknownTags
 from analytics.wire.decoder import value_reader
-from analytics.wire.defaults import absent_struct
 from schemas import record_types
 from schemas.kafka_settings import WITHHELD, sensitive_settings
 

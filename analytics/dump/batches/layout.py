@@ -30,8 +30,13 @@ from analytics.dump.batches.headers import (
     SMALLEST,
     read_headers,
 )
-from analytics.dump.batches.log_bounds import LogSense, implausible_epochs, implausible_offsets
-from analytics.dump.batches.resync import BatchFinder, Entry
+from analytics.dump.batches.log_bounds import (
+    BatchFinder,
+    Entry,
+    LogSense,
+    implausible_epochs,
+    implausible_offsets,
+)
 from analytics.dump.records.message_sets import complete_wrappers
 from analytics.dump.records.raw_records import PADDING, Batches
 

@@ -16,7 +16,7 @@ from analytics.dump.batches.header_columns import HEADER_BYTES, UNKNOWN_COUNT, H
 from analytics.dump.batches.headers import LOG_OVERHEAD, MAGIC_AT, SMALLEST
 from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.copies.epochs import NO_EPOCH, EpochLine, are_plausible, epoch_line
+from analytics.dump.copies.leadership import NO_EPOCH, EpochLine, are_plausible, epoch_line
 from analytics.dump.files.model import NOTHING_KNOWN
 from analytics.dump.files.storage import ByteSource, is_uri, storage_of
 from analytics.errors import InputUnreadableError

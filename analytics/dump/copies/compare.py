@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.copies.epochs import NO_EPOCH, truncation_offset
+from analytics.dump.copies.leadership import NO_EPOCH, truncation_offset
 from analytics.dump.files.model import OTHER_TOPIC
 from analytics.dump.records.segment_reader import FileReader, ReadOptions
 

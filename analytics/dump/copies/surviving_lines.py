@@ -15,7 +15,7 @@ import numpy as np
 
 from analytics.dump.batches.header_columns import UNKNOWN_COUNT
 from analytics.dump.copies.compare import MAX_COMPARED_BYTES, Parting, offsets_between, parting
-from analytics.dump.copies.epochs import NO_EPOCH
+from analytics.dump.copies.leadership import NO_EPOCH
 from analytics.dump.files.model import FIRST_RECORD, MAX_OFFSET, Divergence, Note
 
 if TYPE_CHECKING:

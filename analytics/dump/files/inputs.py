@@ -11,11 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analytics.dump.files.checkpoints import META_PROPERTIES, parse_properties
 from analytics.dump.files.segments import (
+    META_PROPERTIES,
     dying_state,
     holds_partition,
     is_segment_name,
+    parse_properties,
     partition_of,
 )
 from analytics.dump.files.storage import (

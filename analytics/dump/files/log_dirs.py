@@ -13,26 +13,24 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
-from analytics.dump.files.checkpoints import (
+from analytics.dump.files.inputs import DiskSource, PartitionSource, safe_name
+from analytics.dump.files.model import Copy, Ignored, Note, PartitionCopy, SegmentFile
+from analytics.dump.files.segments import (
     FIRST_DIRTY,
     LEADER_EPOCHS,
     PARTITION_METADATA,
     QUORUM_STATE,
+    WHY_FOLDER,
     DiskFiles,
     QuorumState,
-    read_disk_files,
-    read_leader_epochs,
-    read_quorum_state,
-    read_topic_id,
-)
-from analytics.dump.files.inputs import DiskSource, PartitionSource, safe_name
-from analytics.dump.files.model import Copy, Ignored, Note, PartitionCopy, SegmentFile
-from analytics.dump.files.segments import (
-    WHY_FOLDER,
     dying_state,
     holds_partition,
     list_segments,
     partition_of,
+    read_disk_files,
+    read_leader_epochs,
+    read_quorum_state,
+    read_topic_id,
     segments_without_log,
     settle_swaps,
     snapshot_ends,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.copies.leadership import NOTHING_KNOWN as NO_LEADERS
-from analytics.dump.copies.leadership import Leaders
+from analytics.dump.copies.leadership import NO_LEADERS, Leaders
 
 NOTHING_KNOWN = LogSense()
 """Of the log around a file."""

@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analytics.dump.copies.epochs import NO_EPOCH
-from analytics.dump.copies.leadership import AbsentLeader, Leaders, absent_leaders
+from analytics.dump.copies.leadership import NO_EPOCH, AbsentLeader, Leaders, absent_leaders
 from analytics.dump.inspection.found_losses import deleted_below
 from analytics.dump.inspection.survey import COMPACTION, MISSING_SEGMENT, UNKNOWN, PartitionSurvey
 from analytics.epoch_times import iso_time

@@ -20,9 +20,13 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from analytics.dump.records.raw_records import Batches, RawRecords, Spans
-from analytics.dump.records.raw_rows_encoding import column_encoding, parsed
+from analytics.dump.records.raw_rows_columns import (
+    NOT_JSON,
+    column_encoding,
+    parsed,
+    with_numeric_places,
+)
 from analytics.dump.records.raw_rows_files import BINARY
-from analytics.dump.records.raw_rows_places import NOT_JSON, with_numeric_places
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
 from analytics.workspace import open_location

@@ -26,8 +26,8 @@ from analytics.questions.balance.cases.at_instant import (
 )
 from analytics.questions.balance.cases.through_history import cases_of_history
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.losses_at import leading
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import frame_of, group_parts, group_reads, stored_rows

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from analytics.assignors.java_order import bucket, table_size
+from analytics.assignors.group import bucket, table_size
 from analytics.contracts import contract_frame, contract_schema, table_of_frame
 from analytics.questions.balance.cases.case import CLASSIC, Row, case_of
 from analytics.questions.balance.judgement.judge import alternatives, judge
-from analytics.replay.log.internal_partitions import string_hashes
+from analytics.replay.log.topic_homes import string_hashes
 
 if TYPE_CHECKING:
     from schemas.evaluation_rules import BalanceRules

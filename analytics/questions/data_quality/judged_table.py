@@ -1,23 +1,253 @@
-"""Rows of `data_quality`: what came of every expectation of one table."""
+"""Rows of `data_quality`: checks of a table's columns, and what came of every expectation."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import ARROW_TYPES
+from analytics.key_order import are_in_strict_order
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
-from analytics.questions.data_quality.row_checks import CHECKS, mask_of
-from schemas.expectation_suites import COLUMNS_TYPE, OUR_SUITES
+from analytics.replay.log.row_columns import polars_rows
+from schemas.expectation_suites import COLUMNS_TYPE, IN_SET, NOT_NULL, OUR_SUITES
 
 if TYPE_CHECKING:
-    from analytics.questions.data_quality.row_checks import Others
+    from numpy.typing import NDArray
+
+    Others = Callable[[str, Sequence[str]], pa.Table]
+    """Reads columns of another table of the same workspace."""
     from schemas.expectation_suites import Expectation
+
+# Checks of our own: columns of a table as a mask of what holds, row by row, exact for any int64.
+#
+# great-expectations takes bounds as floats, which cannot tell offsets beyond 2^53 apart; here
+# numbers are compared as they are stored. Null is: nothing to say of this row.
+
+_NO: Final = pa.scalar(None, pa.bool_())
+
+
+def mask_of(
+    check: str,
+    rows: pa.Table,
+    kwargs: Mapping[str, Any],
+    where: Mapping[str, Sequence[Any]],
+    others: Others,
+) -> pa.Array:
+    """Return by row whether it holds; null where it is not about the row.
+
+    Args:
+        check: A key of `CHECKS`.
+        rows: The columns it names.
+        kwargs: Its arguments.
+        where: Which rows it is about: allowed values by column.
+        others: Reads other tables.
+
+    Raises:
+        KeyError: There is no such check.
+    """
+    rows = rows.combine_chunks()
+    found = CHECKS[check](rows, kwargs, others)
+    found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    if not where:
+        return found
+    wanted = reduce(pc.and_, [_is_one_of(rows[name], said) for name, said in where.items()])
+    return pc.if_else(wanted.combine_chunks(), found, _NO)
+
+
+def _is_one_of(column: pa.ChunkedArray, allowed: Sequence[Any]) -> pa.ChunkedArray:
+    # Among the allowed ones null is null.
+    return pc.is_in(column, value_set=pa.array(allowed).cast(column.type))
+
+
+def _not_null(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    return pc.is_valid(rows[kwargs["column"]])
+
+
+def _in_set(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    column = rows[kwargs["column"]]
+    return pc.if_else(pc.is_valid(column), _is_one_of(column, kwargs["value_set"]), _NO)
+
+
+def _at_least(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    return pc.greater_equal(rows[kwargs["column"]], _bound(rows, kwargs))
+
+
+def _at_most(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    return pc.less_equal(rows[kwargs["column"]], _bound(rows, kwargs))
+
+
+def _bound(rows: pa.Table, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    column = rows[kwargs["column"]]
+    if "other" in kwargs:
+        return rows[kwargs["other"]]
+    kind = pa.int64() if pa.types.is_integer(column.type) else column.type
+    return pa.scalar(kwargs["value"], kind)
+
+
+def _sum(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    """Hold a column to be the sum of others; where one is null there is nothing to say."""
+    total = pa.scalar(0, pa.int64())
+    for name in kwargs.get("plus", ()):
+        total = pc.add_checked(total, rows[name])
+    for name in kwargs.get("minus", ()):
+        total = pc.subtract_checked(total, rows[name])
+    return pc.equal(rows[kwargs["column"]], total)
+
+
+def _in_table(rows: pa.Table, kwargs: Mapping[str, Any], others: Others) -> Any:  # noqa: ANN401
+    """Hold values to be in another table; rows with a null among them are not asked."""
+    names = list(kwargs["columns"])
+    there_names = list(kwargs.get("other_columns", names))
+    there = others(kwargs["table"], there_names).rename_columns(names)
+    distinct = there.group_by(names).aggregate([])
+    marked = distinct.append_column("_there", pa.array(np.ones(distinct.num_rows, np.bool_)))
+    numbered = rows.select(names).append_column("_row", pa.array(np.arange(rows.num_rows)))
+    joined = numbered.join(marked.cast(_like(rows, marked)), names).sort_by("_row")
+    found = pc.fill_null(joined["_there"], fill_value=False)
+    is_asked = reduce(pc.and_, [pc.is_valid(rows[name]) for name in names])
+    return pc.if_else(is_asked, found, _NO)
+
+
+def _like(rows: pa.Table, others: pa.Table) -> pa.Schema:
+    """Return the others' schema with the types that columns of these names have here."""
+    here = rows.schema
+    return pa.schema(
+        [here.field(each.name) if each.name in here.names else each for each in others.schema]
+    )
+
+
+def _differ(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    """Hold rows to differ in some columns; null is a value like others, and no list is asked."""
+    names = list(kwargs["columns"])
+    asked = polars_rows(rows.select(names))
+    # Rows are mostly stored in the order of their key: to look at that holds no table of all.
+    if are_in_strict_order(asked, names):
+        return pa.array(np.ones(rows.num_rows, np.bool_))
+    return (~asked.is_duplicated()).to_arrow()
+
+
+def _never_back(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    """Hold a number never to be lower than the last one told before it, of the same `per`.
+
+    It may where `epoch` is another one than the last that was told, and behind a row that
+    `restarts` names.
+    """
+    code, order = _in_order(rows, kwargs)
+    column = rows[kwargs["column"]].combine_chunks()
+    number, is_told = _numbers(column)
+    if "epoch" in kwargs:
+        code = _also(code, _last_told(rows[kwargs["epoch"]].combine_chunks(), code, order))
+    for name, said in kwargs.get("restarts", {}).items():
+        is_restart = pc.is_in(rows[name], value_set=pa.array(said)).to_numpy(zero_copy_only=False)
+        begun = np.zeros(rows.num_rows, np.int64)
+        begun[order] = np.concatenate([[0], np.cumsum(is_restart[order])])[:-1]
+        code = _also(code, begun)
+    told = order[is_told[order]]
+    told = told[np.argsort(code[told], kind="stable")]
+    is_next = code[told][1:] == code[told][:-1]
+    holds = np.ones(told.size, np.bool_)
+    holds[1:] = ~is_next | (number[told][1:] >= number[told][:-1])
+    found = np.zeros(rows.num_rows, np.bool_)
+    found[told] = holds
+    return pa.array(found, mask=~is_told)
+
+
+def _apart(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: ANN401
+    """Hold ranges of offsets, `first` to `last`, of the same `per` not to overlap."""
+    code, order = _in_order(rows, {**kwargs, "by": [kwargs["first"]]})
+    first, _told = _numbers(rows[kwargs["first"]].combine_chunks())
+    last, _told = _numbers(rows[kwargs["last"]].combine_chunks())
+    order = order[np.argsort(code[order], kind="stable")]
+    holds = np.ones(rows.num_rows, np.bool_)
+    is_next = code[order][1:] == code[order][:-1]
+    holds[order[1:]] = ~is_next | (first[order][1:] > last[order][:-1])
+    return pa.array(holds)
+
+
+def _in_order(
+    rows: pa.Table, kwargs: Mapping[str, Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of each row's `per`, and the order of rows by `by`."""
+    code = _codes(rows, kwargs.get("per", ()))
+    by = [_numbers(rows[name].combine_chunks())[0] for name in reversed(kwargs["by"])]
+    return code, np.lexsort(by).astype(np.int64)
+
+
+def _codes(rows: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return one number for all rows that are equal in some columns."""
+    code = np.zeros(rows.num_rows, np.int64)
+    for name in names:
+        encoded = rows[name].combine_chunks().dictionary_encode("encode")
+        code = _also(code, encoded.indices.to_numpy().astype(np.int64))
+    return code
+
+
+def _also(code: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number for each pair of numbers."""
+    dense = np.unique(other, return_inverse=True)[1].astype(np.int64)
+    # Both are below the number of rows, so their product is far below 2^63.
+    both = code * (dense.max(initial=0) + 1) + dense
+    return np.unique(both, return_inverse=True)[1].astype(np.int64)
+
+
+def _numbers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return numbers as they are stored, 0 for null, and which are told; times in microseconds."""
+    is_told = column.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_timestamp(column.type):
+        column = column.view(pa.int64())
+    whole = pc.fill_null(column.cast(pa.int64()), 0)
+    return whole.to_numpy(zero_copy_only=False), is_told
+
+
+def _last_told(
+    column: pa.Array, code: NDArray[np.int64], order: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return by row the last number told up to it, of the same code."""
+    number, is_told = _numbers(column)
+    order = order[np.argsort(code[order], kind="stable")]
+    place = np.where(is_told[order], np.arange(order.size), -1)
+    latest = np.maximum.accumulate(place) if place.size else place
+    begins = np.r_[True, code[order][1:] != code[order][:-1]][: order.size]
+    first = np.maximum.accumulate(np.where(begins, np.arange(order.size), 0))
+    known = latest >= first
+    found = np.full(order.size, -1, np.int64)
+    found[order] = np.where(known, number[order][np.maximum(latest, 0)], -1)
+    return found
+
+
+CHECKS: Final[Mapping[str, Callable[[pa.Table, Mapping[str, Any], Others], Any]]] = {
+    NOT_NULL: _not_null,
+    IN_SET: _in_set,
+    "expect_rows_at_least": _at_least,
+    "expect_rows_at_most": _at_most,
+    "expect_rows_to_be_the_sum": _sum,
+    "expect_rows_to_be_in_table": _in_table,
+    "expect_rows_to_differ_in": _differ,
+    "expect_rows_never_to_go_back": _never_back,
+    "expect_rows_not_to_overlap": _apart,
+}
+"""By the type of the expectation, what holds of each row.
+
+The library's own two are what contracts and our suites say most; a team's are left to the library.
+"""
+
+ROW_BY_ROW: Final = frozenset(
+    {
+        *(NOT_NULL, IN_SET, "expect_rows_at_least", "expect_rows_at_most"),
+        "expect_rows_to_be_the_sum",
+    }
+)
+"""Types that look at one row at a time."""
+
+
+# Rows of `data_quality`: what came of every expectation of one table.
 
 # Whether a stored table has the columns of its contract, in order and by type.
 

@@ -22,6 +22,7 @@ from analytics.questions.data_quality.great_expectations_engine import Engine, J
 from analytics.questions.data_quality.judged_table import (
     BROKEN,
     MOST_ROWS,
+    ROW_BY_ROW,
     Counted,
     StoredTable,
     checked,
@@ -29,9 +30,8 @@ from analytics.questions.data_quality.judged_table import (
     judged_tables,
     together,
 )
-from analytics.questions.data_quality.row_checks import ROW_BY_ROW
 from analytics.questions.question import Question
-from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.stored_tables import KINDS, StoredTables
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading

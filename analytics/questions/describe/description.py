@@ -14,7 +14,7 @@ from analytics.gaps.coordinators import coordinators
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.share.backlog import with_share_lag
 from analytics.questions.timeline.topic_lives import METADATA_LOG
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.topics import subtopology_inputs, topics_gone, with_names
 from analytics.tables.stored_tables import StoredTables

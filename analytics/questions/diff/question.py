@@ -34,10 +34,11 @@ from analytics.questions.diff.changes import (
     changed_members,
     changed_offsets,
     changed_share_partitions,
+    followed_copies,
     incomplete_in_either,
+    lost_lines,
     topics_born_again,
 )
-from analytics.questions.diff.elections import followed_copies, lost_lines
 from analytics.questions.question import Question
 from analytics.replayed.whole_groups import frame_of, parts_of_both
 from analytics.tables.parted_table import PartedTables

@@ -9,8 +9,8 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.epoch_times import LAST_MS
-from analytics.replay.dump.chosen_release import named_release
-from analytics.replay.spans.intervals import TIME
+from analytics.replay.log.rules import named_release
+from analytics.replay.log.spans import TIME
 from schemas.expiration_rules import ExpirationRules, era_of_release, expiration_eras, rule_names
 from schemas.releases import release_key
 

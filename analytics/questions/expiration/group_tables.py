@@ -21,8 +21,8 @@ from analytics.questions.expiration.group_endings import (
 )
 from analytics.questions.expiration.retention_settings import ASSUMED
 from analytics.questions.marks import marked
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
-from analytics.replay.log.marks import MARKS
+from analytics.replay.log.losses import MARKS
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import group_reads
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group

@@ -21,7 +21,7 @@ from analytics.questions.expiration.retention_settings import Retention, with_re
 from analytics.replay.log.losses import of_partition
 from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC
 from analytics.replay.offsets.effective_commits import COMMIT
-from analytics.replay.spans.conditions import (
+from analytics.replay.removals.removed_offsets import (
     AT_THE_END,
     BY_NUMBERS,
     STREAMS_GROUP,

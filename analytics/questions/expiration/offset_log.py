@@ -13,10 +13,10 @@ from typing import Final
 import polars as pl
 
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.log_clocks import clocks_of_topic
-from analytics.replay.log.losses import of_partition
+from analytics.replay.log.log_times import clocks_of_topic
+from analytics.replay.log.losses import WHOLE, Coverage, of_partition
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.spans import SPAN, TIME
 from analytics.replay.offsets.commit_rows import (
     GROUP,
     KEY,
@@ -31,9 +31,8 @@ from analytics.replay.offsets.effective_commits import (
     offset_events,
     pending_spans,
 )
+from analytics.replay.removals.group_spans import group_spans, protection_spans
 from analytics.replay.removals.removed_offsets import HEEDED
-from analytics.replay.spans.group_spans import group_spans, protection_spans
-from analytics.replay.spans.intervals import SPAN, TIME
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import ExpirationRules
 

@@ -32,9 +32,15 @@ from analytics.questions.expiration.retention_settings import (
     Retention,
     with_retention,
 )
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import lost_between, uncompacted_from, what_is_lost
-from analytics.replay.metadata.coordinator_starts import STARTS
+from analytics.replay.history.partition_history import STARTS
+from analytics.replay.log.losses import (
+    WHOLE,
+    Coverage,
+    lost_between,
+    uncompacted_from,
+    what_is_lost,
+)
+from analytics.replay.log.spans import TIME
 from analytics.replay.offsets.commit_rows import GROUP, PLACE, TOPIC
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,
@@ -45,14 +51,13 @@ from analytics.replay.removals.removal_causes import (
     UNKNOWN,
     swept_while_rebalancing,
     with_removal_cause,
-    with_topic_absence,
     with_undecided_removal,
 )
 from analytics.replay.removals.removed_offsets import (
     removed_offsets,
+    with_topic_absence,
     with_topic_deletion,
 )
-from analytics.replay.spans.intervals import TIME
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import AuditRules, ExpirationRules
 

@@ -39,14 +39,14 @@ from analytics.questions.expiration.tables import (
     expiration_tables,
 )
 from analytics.questions.question import Question
-from analytics.replay.dump.assumptions import assumed_in
+from analytics.replay.dump.choices import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.arrow_rows import arrow_rows
+from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
 from analytics.replay.log.as_of import COMMITS, GROUPS
+from analytics.replay.log.row_columns import arrow_rows
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
@@ -175,8 +175,8 @@ class _Records:
     def of_metadata(self) -> dict[str, pl.DataFrame]:
         """Return the records of the metadata log that are looked at."""
         found = {}
-        for name in dict.fromkeys((*AROUND, *TABLES)):
-            fields = [*_OF_METADATA, *(["value"] if name in TABLES else [])]
+        for name in dict.fromkeys((*AROUND, *START_TABLES)):
+            fields = [*_OF_METADATA, *(["value"] if name in START_TABLES else [])]
             found[name] = self._records.rows(
                 name, {each: each for each in fields}, CLUSTER_METADATA
             )

@@ -15,7 +15,7 @@ from analytics.replay.removals.removal_causes import (
     TOPIC_DELETED,
     UNKNOWN,
 )
-from analytics.replay.spans.conditions import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
+from analytics.replay.removals.removed_offsets import CONSUMER_GROUP, STREAMS_GROUP, UNSUBSCRIBED
 from schemas.expiration_rules import AuditRules, ExpirationRules, rule_name
 
 # Why a removal came when it did, in words, as far as the logs show it.

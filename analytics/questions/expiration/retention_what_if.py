@@ -12,13 +12,13 @@ from analytics.questions.expiration.offset_expiration import BLOCKED, UNTOLD
 from analytics.questions.expiration.offset_log import ObservedHistory, OffsetLog
 from analytics.questions.expiration.retention_settings import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.record_position import AFTER_ALL, BEFORE_ALL
+from analytics.replay.log.row_columns import AFTER_ALL, BEFORE_ALL
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.spans import SPAN, TIME, joined_spans, overlap, with_next
 from analytics.replay.offsets.commit_rows import GROUP, KEY, PLACE, TOPIC
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.removals.removal_causes import EXPIRATION
-from analytics.replay.spans.conditions import EMPTY, SIMPLE, condition_of
-from analytics.replay.spans.intervals import SPAN, TIME, joined_spans, overlap, with_next
+from analytics.replay.removals.removed_offsets import EMPTY, SIMPLE, condition_of
 
 # The stretches in which nothing kept a committed offset but its retention.
 #

@@ -49,7 +49,7 @@ from analytics.questions.expiration.retention_what_if import (
     retention_costs,
     retention_what_if,
 )
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.offsets.commit_rows import GROUP
 from analytics.replay.removals.removal_causes import EXPIRATION
 from analytics.tables.parted_table import Order, PartedTable

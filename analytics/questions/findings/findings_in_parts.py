@@ -17,25 +17,25 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.engine.part_runs import PartAnswer, PartRunner
-from analytics.questions.findings.advised_tools import OF_GROUP
-from analytics.questions.findings.evidence import KnownRecords, held_records
-from analytics.questions.findings.finding_rows import rows_of
-from analytics.questions.findings.found import FINDINGS, WORST_FIRST, findings, in_order
-from analytics.questions.findings.restore_commands import (
+from analytics.questions.findings.advice import (
+    OF_GROUP,
     SPANS,
     RestoreCommands,
     lost_spans,
     shared_commands,
 )
+from analytics.questions.findings.configured_rules import Suppression, accepted_together, suppressed
+from analytics.questions.findings.evidence import KnownRecords, held_records
+from analytics.questions.findings.finding_rows import rows_of
+from analytics.questions.findings.found import FINDINGS, WORST_FIRST, findings, in_order
 from analytics.questions.findings.rows_for_rules import (
     JudgedTables,
     RowsForRules,
     records_in,
     rows_for_rules,
 )
-from analytics.questions.findings.suppressions import Suppression, accepted_together, suppressed
 from analytics.questions.findings.wording import Phrasing
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import FindingRule
 

@@ -1,8 +1,9 @@
-"""Findings of a team's rules in the answers of questions, but for those that it accepts."""
+"""Findings of a team's rules in the answers of questions, and the rules as they were applied."""
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,8 +13,7 @@ import pyarrow.compute as pc
 
 from analytics.contracts import table_of
 from analytics.engine.part_runs import PartAnswer
-from analytics.questions.findings.advised_tools import GROUPS
-from analytics.questions.findings.applied_rules import applied_rules
+from analytics.questions.findings.advice import GROUPS
 from analytics.questions.findings.audited_groups import (
     READ,
     WORST_FIRST,
@@ -21,27 +21,65 @@ from analytics.questions.findings.audited_groups import (
     counts_together,
     group_counts,
 )
-from analytics.questions.findings.changes import kept_changes
 from analytics.questions.findings.configured_rules import configured_rules, suppressions_of
 from analytics.questions.findings.evidence import KnownRecords
 from analytics.questions.findings.findings_in_parts import (
+    FindingCounts,
     Judgement,
     RuleFindings,
     judged_in_parts,
     with_held,
 )
-from analytics.questions.findings.found import findings
+from analytics.questions.findings.found import findings, kept_changes
 from analytics.questions.findings.rows_for_rules import JudgedTables
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for, stored_rows
 from analytics.tables.parted_table import PartedTable
-from schemas.finding_rules import SEVERITIES, record_sources
+from schemas.finding_rules import SEVERITIES, FindingRule, record_sources
 
 if TYPE_CHECKING:
     from analytics.questions.findings.wording import Phrasing
     from analytics.redaction.redactor import Redactor
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
+# The rules of an audit as they were applied: thresholds, and how much each found.
+
+
+def applied_rules(
+    rules: Iterable[FindingRule], counts: FindingCounts, tables: Collection[str]
+) -> pa.Table:
+    """Return the table `applied_rules`, a row a rule, by name.
+
+    Args:
+        rules: All, with a team's own severities and thresholds.
+        counts: How many findings there are, by rule and severity.
+        tables: Names of the tables that were there.
+    """
+    found = Counter[str]()
+    for (rule, _), number in counts.items():
+        found[rule] += number
+    rows = [
+        {
+            "rule": each.name,
+            "subject": each.subject,
+            "severity": each.severity,
+            "is_on": each.is_on,
+            "was_applied": each.is_on and each.table in tables,
+            "thresholds": _thresholds(each),
+            "findings": found[each.name],
+        }
+        for each in sorted(rules, key=lambda each: each.name)
+    ]
+    return table_of("applied_rules", rows)
+
+
+def _thresholds(rule: FindingRule) -> str | None:
+    said = [f"{name} {each.value:g} ({each.unit})" for name, each in rule.thresholds.items()]
+    return ", ".join(said) or None
+
+
+# Findings of a team's rules in the answers of questions, but for those that it accepts.
 
 # Tables that an audit keeps beside its findings: what its page is made of.
 

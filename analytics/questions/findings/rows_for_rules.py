@@ -19,11 +19,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.questions.findings.advised_tools import GROUPS, OF_GROUP
+from analytics.questions.findings.advice import GROUPS, OF_GROUP
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.evidence import columns_of_records, tables_of_records
 from analytics.questions.findings.finding_rows import mask_of
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.whole_groups import GroupPart, GroupRows, group_parts, parts_for
 from analytics.tables.parted_table import PartedTable
 from analytics.tables.record_keys import spread

@@ -18,8 +18,8 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.diff.question import DIFF
 from analytics.questions.restore.question import RESTORE
 from analytics.questions.timeline.words import CANNOT_TELL, Verdict
+from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.replayed.records import Records
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.evaluation_rules import harmless_verdicts

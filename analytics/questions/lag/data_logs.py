@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from analytics.dump.files.data_log_times import SEGMENTS, TIMES
-from analytics.dump.files.stable_ends import STABLE_ENDS
+from analytics.dump.files.data_logs import SEGMENTS, STABLE_ENDS, TIMES
 from analytics.replayed.end_offsets import SAMPLES, read_copies
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DATA_LOGS, reading

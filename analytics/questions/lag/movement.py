@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import contract_frame
-from analytics.replay.log.log_clocks import doubtful_times
+from analytics.replay.log.log_times import doubtful_times
 from analytics.replay.offsets.offset_history import TOPIC_RECREATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.replay.log.log_clocks import LogClock
+    from analytics.replay.log.log_times import LogClock
     from schemas.evaluation_rules import JumpRules
 
 KEY: Final = ("group_id", "topic", "partition")

@@ -44,9 +44,9 @@ from analytics.questions.lag.table import (
 )
 from analytics.questions.question import Question
 from analytics.questions.sums import divided
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
-from analytics.replay.log.log_clocks import clocks_of_topic
-from analytics.replay.log.marks import with_marks_of
+from analytics.replay.log.log_times import clocks_of_topic
+from analytics.replay.log.losses import with_marks_of
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs

@@ -30,7 +30,7 @@ from analytics.questions.lag.offsets import (
 )
 from analytics.questions.lag.pace import log_ends, with_time_lags, with_trends
 from analytics.questions.lag.retention import RETENTION, with_losses
-from analytics.replay.log.marks import with_marks_of
+from analytics.replay.log.losses import with_marks_of
 from analytics.replayed.end_offsets import SAMPLES
 from schemas import table
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.questions.lag.offsets import GroupTables
-    from analytics.replay.log.log_clocks import LogClock
+    from analytics.replay.log.log_times import LogClock
     from schemas.evaluation_rules import LagRules
 
 NO_COMMIT: Final = "no commit is in force"

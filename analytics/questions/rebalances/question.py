@@ -13,8 +13,8 @@ from analytics.questions.answer import Answer
 from analytics.questions.question import Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.rebalance_tables import AskedTime
+from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import last_record_time, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd, iso_time
 from analytics.tables.parted_table import PartedTables
 from schemas import CONSUMER_OFFSETS
 from schemas.evaluation_rules import RebalanceRules, rebalance_causes, rebalance_rules

@@ -21,12 +21,14 @@ from analytics.questions.diff.changes import LEFT_OUT_TOPICS
 from analytics.questions.diff.question import incomplete_groups
 from analytics.questions.question import Question
 from analytics.questions.restore.plan import (
+    AND,
     COMMITTED,
     KEY,
     PLAN_ORDER,
     REFUSED,
     UNCHANGED,
     UNCLEAN,
+    UNSURE,
     DataLog,
     Logs,
     State,
@@ -34,8 +36,7 @@ from analytics.questions.restore.plan import (
     share_plan,
 )
 from analytics.questions.restore.plan import RESTORE as GIVEN_BACK
-from analytics.questions.restore.refusals import AND, UNSURE
-from analytics.replay.history.data_partitions import unclean_takeovers
+from analytics.replay.history.partition_history import unclean_takeovers
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies

@@ -32,8 +32,8 @@ from analytics.questions.share.window import (
     windows,
     with_first_starts,
 )
-from analytics.replay.log.marks import with_marks_of
-from analytics.replay.log.meanings import instant
+from analytics.replay.log.losses import with_marks_of
+from analytics.replay.log.row_columns import instant
 from analytics.replay.share.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from analytics.questions.share.settings import ShareSettings
     from analytics.questions.share.share_log import ShareLog
-    from analytics.replay.log.log_clocks import LogClock
+    from analytics.replay.log.log_times import LogClock
     from analytics.replayed.end_offsets import EndOffsetSamples
     from schemas.share_rules import ShareRules
 

@@ -14,13 +14,11 @@ import numpy as np
 import polars as pl
 
 from analytics.questions.share.share_log import HOME
-from analytics.replay.log.log_clocks import doubtful_times
+from analytics.replay.log.log_times import doubtful_times
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from analytics.questions.share.share_log import ShareLog
-    from analytics.replay.log.log_clocks import LogClock
+    from analytics.replay.log.log_times import LogClock
 
 # Since when share partitions are being initialised, and topics being deleted, in their groups.
 #

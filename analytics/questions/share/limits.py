@@ -20,7 +20,7 @@ from analytics.contracts import contract_schema
 from analytics.gaps.gap import joined
 from analytics.gaps.internal_topics import left_out_of, partition_count
 from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE
 from schemas.share_rules import group_type_setting, limit_verdicts, share_limits

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.questions.share.settings import ISOLATION, READ_COMMITTED
-from analytics.replay.log.meanings import instant
+from analytics.replay.log.row_columns import instant
 
 if TYPE_CHECKING:
     from analytics.questions.share.settings import ShareSettings

@@ -54,8 +54,8 @@ from analytics.questions.share.state_topic import (
 )
 from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order
 from analytics.questions.share.steps import steps_in_order
-from analytics.replay.log.arrow_rows import arrow_rows
-from analytics.replay.log.log_clocks import clocks_of_topic
+from analytics.replay.log.log_times import clocks_of_topic
+from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage

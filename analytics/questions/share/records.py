@@ -17,8 +17,8 @@ from analytics.questions.share.open_transactions import open_transactions
 from analytics.questions.share.share_log import COLUMNS, KEY, ShareLog, share_log
 from analytics.questions.share.state_topic import PLACE_COLUMNS, StateLogs
 from analytics.questions.share.steps import share_steps
-from analytics.replay.log.losses_at import leading
-from analytics.replay.log.marks import with_marks_of_records
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.losses import with_marks_of_records
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import GroupRows, frame_of, stored_rows
@@ -26,7 +26,7 @@ from analytics.tables.stored_tables import EVERY
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, table
 
 if TYPE_CHECKING:
-    from analytics.replay.log.coverage import Coverage
+    from analytics.replay.log.losses import Coverage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 

@@ -19,8 +19,8 @@ from analytics.contracts import contract_frame
 from analytics.questions.share.share_log import HOME, first_covers
 from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import NOT_STORED, is_done, state_name
-from analytics.replay.log.log_clocks import NOBODY, LogClock
-from analytics.replay.log.meanings import instant
+from analytics.replay.log.log_times import NOBODY, LogClock
+from analytics.replay.log.row_columns import instant
 from analytics.replay.share.share_records import SNAPSHOT
 
 if TYPE_CHECKING:

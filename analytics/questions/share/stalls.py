@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analytics.questions.share.share_log import ShareLog
-    from analytics.replay.log.log_clocks import LogClock
+    from analytics.replay.log.log_times import LogClock
     from analytics.replayed.end_offsets import EndOffsetSamples
 
 BEYOND_LOG: Final = np.iinfo(np.int64).max

@@ -26,11 +26,11 @@ from analytics.gaps.internal_topics import (
     partition_count,
 )
 from analytics.questions.share.share_log import HOME, KEY
-from analytics.replay.dump.assumptions import COMPLETE_ARCHIVE, assumed_in
-from analytics.replay.log.frames import disputed, frames_of_rows
-from analytics.replay.log.internal_partitions import internal_partition, share_key
-from analytics.replay.log.losses_at import leading
-from analytics.replay.log.marks import with_marks_of
+from analytics.replay.dump.choices import COMPLETE_ARCHIVE, assumed_in
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.log_times import disputed, frames_of_rows
+from analytics.replay.log.losses import with_marks_of
+from analytics.replay.log.topic_homes import internal_partition, share_key
 from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:

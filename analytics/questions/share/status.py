@@ -14,7 +14,7 @@ import polars as pl
 
 from analytics.epoch_times import EPOCH
 from analytics.questions.sums import held_sum, wide_sum
-from analytics.replay.log.meanings import TIME
+from analytics.replay.log.row_columns import TIME
 
 if TYPE_CHECKING:
     from datetime import datetime

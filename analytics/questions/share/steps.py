@@ -32,7 +32,7 @@ from analytics.questions.share.group_pictures import (
     records_of,
 )
 from analytics.questions.share.share_log import HOME, KEY
-from analytics.replay.log.meanings import TIME, instant
+from analytics.replay.log.row_columns import TIME, instant
 from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE
 
 if TYPE_CHECKING:

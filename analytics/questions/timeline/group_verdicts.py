@@ -34,7 +34,7 @@ from schemas import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from analytics.replay.log.frames import Frames
+    from analytics.replay.log.log_times import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _NEEDED: Final = {

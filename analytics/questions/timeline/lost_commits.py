@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.decode.losses.unjudged_elections import Evidence, Unjudged
 from analytics.decode.selection import names_wanted
+from analytics.decode.unjudged_elections import Evidence, Unjudged
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.words import PLACE, VERDICTS
-from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
+from analytics.replay.dump.choices import are_elections_clean, assumed_in, iso_time
 from analytics.replay.dump.followed_lines import read_before_swaps
-from analytics.replay.dump.written_instants import iso_time
-from analytics.replay.log.ends_at import ends_at
-from analytics.replay.log.losses_at import elections_since, leading
+from analytics.replay.log.ends_at import elections_since, ends_at, leading
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,

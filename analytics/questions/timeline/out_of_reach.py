@@ -19,9 +19,9 @@ from analytics.questions.timeline.words import (
     record_at,
     verdicts_on,
 )
-from analytics.replay.dump.written_instants import iso_time
-from analytics.replay.log.internal_partitions import internal_partition
+from analytics.replay.dump.choices import iso_time
 from analytics.replay.log.rules import replay_rules
+from analytics.replay.log.topic_homes import internal_partition
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.workspace import DECODED
 from schemas import CONSUMER_OFFSETS

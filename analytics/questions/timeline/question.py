@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.decode.losses.unjudged_elections import Unjudged
 from analytics.decode.selection import is_name, names_wanted
+from analytics.decode.unjudged_elections import Unjudged
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
 from analytics.gaps.compacted_history import compacted_history, compacted_sentence
@@ -37,11 +37,10 @@ from analytics.questions.timeline.words import (
     VERDICTS,
     verdicts_on,
 )
-from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
+from analytics.replay.dump.choices import BeforeEnd, are_elections_clean, assumed_in, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd, iso_time
-from analytics.replay.log.frames import disputed
-from analytics.replay.log.losses_at import leading, what_took_history
+from analytics.replay.log.ends_at import leading, what_took_history
+from analytics.replay.log.log_times import disputed
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.pending_at import frames_until
 from analytics.replayed.whole_groups import frame_of
@@ -50,7 +49,7 @@ from analytics.tables.stored_tables import EVERY, StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.frames import Frames
+    from analytics.replay.log.log_times import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 # What happened to groups, event by event: in the order of time, of a history of any size.

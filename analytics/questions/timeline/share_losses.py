@@ -35,11 +35,11 @@ from analytics.questions.timeline.words import (
     verdict_row,
     verdicts_on,
 )
-from analytics.replay.dump.assumptions import are_elections_clean, assumed_in
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.internal_partitions import internal_partition, share_key
-from analytics.replay.log.lines import parsed_time
-from analytics.replay.log.losses_at import leading
+from analytics.replay.dump.choices import are_elections_clean, assumed_in
+from analytics.replay.dump.followed_lines import parsed_time
+from analytics.replay.log.ends_at import leading
+from analytics.replay.log.row_columns import polars_rows
+from analytics.replay.log.topic_homes import internal_partition, share_key
 from analytics.replay.share.share_fold import fold
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
 from analytics.replayed.whole_groups import frame_of
@@ -47,9 +47,6 @@ from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime
-
     from analytics.replay.log.topic_homes import Era, TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 

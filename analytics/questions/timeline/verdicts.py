@@ -33,7 +33,7 @@ from analytics.tables.parted_table import Order
 from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
-    from analytics.decode.losses.unjudged_elections import Unjudged
+    from analytics.decode.unjudged_elections import Unjudged
     from analytics.questions.timeline.lost_commits import LostLine
 
 _KEY: Final = table("offset_verdicts").key

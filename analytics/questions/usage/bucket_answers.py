@@ -13,19 +13,15 @@ from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection, names_wanted
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.sums import divided
-from analytics.questions.usage.accounts import untabled_usage
-from analytics.questions.usage.cleaner import DEFAULT
-from analytics.questions.usage.clock_differences import (
-    MOST_APART,
-    clock_differences,
-    stated_times,
-)
-from analytics.questions.usage.coordinator_load import (
+from analytics.questions.usage.accounts import (
     PlacedPart,
     groups_placed,
     log_sums,
     placed_part,
+    untabled_usage,
 )
+from analytics.questions.usage.cleaner import DEFAULT
+from analytics.questions.usage.clock_differences import MOST_APART, clock_differences, stated_times
 from analytics.questions.usage.deletions import (
     BY_PATTERN,
     DELETIONS,
@@ -49,7 +45,7 @@ from analytics.questions.usage.key_usage import (
 from analytics.questions.usage.log_cleaning import BY_BATCH, left_rows
 from analytics.questions.usage.records import COMMITS, ROWS
 from analytics.questions.usage.sums import GROUP, ranking, sums_of, together
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

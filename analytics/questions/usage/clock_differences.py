@@ -22,6 +22,7 @@ from schemas import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 COMMIT_TIME, STATE_TIME, APPEND_TIME = "commit_time", "state_time", "append_time"
 _SAME: Final = ("partition", "clock", "group_id")
 _APART: Final = pl.Schema(

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from analytics.contracts import table_of_frame
 from analytics.questions.usage.sums import ranking
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from schemas.finding_rules import tool_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from analytics.questions.usage.records import (
     with_complete,
 )
 from analytics.questions.usage.sums import ranking
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from analytics.questions.usage.cleaner import (
 )
 from analytics.questions.usage.records import Place, by_place
 from analytics.questions.usage.sums import ranking
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.buckets import BucketFiles, rows_of_bucket
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from analytics.tables.record_keys import spread

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.questions.sums import divided
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import Order
 
 if TYPE_CHECKING:

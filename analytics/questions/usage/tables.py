@@ -18,9 +18,14 @@ from analytics.decode.selection import Selection
 from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartAnswers, PartRunner
 from analytics.questions.usage.accounts import (
+    Placed,
+    coordinator_load,
     gaps_in_usage,
     identity,
+    log_sums,
+    log_sums_together,
     partition_usage,
+    placed_together,
     untabled_usage,
 )
 from analytics.questions.usage.bucket_answers import (
@@ -39,13 +44,6 @@ from analytics.questions.usage.bucket_answers import (
     usage_of_bucket,
 )
 from analytics.questions.usage.clock_differences import AppendTimes, clock_differences
-from analytics.questions.usage.coordinator_load import (
-    Placed,
-    coordinator_load,
-    log_sums,
-    log_sums_together,
-    placed_together,
-)
 from analytics.questions.usage.deletions import OFFSETS_COLUMNS, clusters_of
 from analytics.questions.usage.key_usage import KnownLogs, topic_usage
 from analytics.questions.usage.log_cleaning import (
@@ -64,7 +62,7 @@ from analytics.questions.usage.records import (
     read_records,
 )
 from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CONSUMER_OFFSETS, table

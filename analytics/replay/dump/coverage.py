@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analytics.dump.inspection.found_losses import OPEN_END
-from analytics.replay.dump.assumptions import NO_TRANSACTIONS, archived, are_elections_clean
+from analytics.replay.dump.choices import NO_TRANSACTIONS, archived, are_elections_clean
 from analytics.replay.dump.times import last_time
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.ends_at import ends_at
-from analytics.replay.log.log_clocks import LogClock, Span
-from analytics.replay.log.losses_at import leading, losses_at
+from analytics.replay.log.ends_at import ends_at, leading, losses_at
+from analytics.replay.log.log_times import LogClock, Span
+from analytics.replay.log.losses import Coverage
 from analytics.replay.metadata.topics import PARTITION_METADATA, SIDE_FILE
 from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.instants import AsOf
-    from analytics.replay.log.lines import FollowedLine
+    from analytics.replay.dump.followed_lines import FollowedLine
+    from analytics.replay.log.log_times import AsOf
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Workspace
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from analytics.dump.batches.stretches import FORWARD_MS, Stretch
 from analytics.epoch_times import LAST_MS, milliseconds_of
 from analytics.errors import CannotTellError
-from analytics.replay.dump.written_instants import (
+from analytics.replay.dump.choices import (
     END,
     BeforeEnd,
     instant_milliseconds,

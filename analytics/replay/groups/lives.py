@@ -21,14 +21,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.groups.coded_log import NONE, CodedLog, first_row, last_row, numbers
-from analytics.replay.groups.columns import CLASSIC, COMMIT, CONSUMER, FAMILY_OF, ROLE_OF, STREAMS
+from analytics.replay.groups.columns import (
+    CLASSIC,
+    COMMIT,
+    CONSUMER,
+    FAMILY_OF,
+    NONE,
+    ROLE_OF,
+    STREAMS,
+    CodedLog,
+    first_row,
+    last_row,
+    numbers,
+)
 from analytics.replay.groups.group_records import FAMILIES, GROUP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.replay.groups.coded_log import Flags, Numbers
+    from analytics.replay.groups.columns import Flags, Numbers
 
 # The records in force: what the present lives of groups are made of.
 

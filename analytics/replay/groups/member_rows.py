@@ -18,17 +18,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.codes import dense
-from analytics.replay.groups.coded_log import NONE, numbers
 from analytics.replay.groups.columns import (
     ASSIGNMENTS,
     CLASSIC,
     ITEMS,
     MEMBER_DETAILS,
     MEMBERS,
+    NONE,
     OF_MEMBERS,
     PENDING,
     STREAMS,
+    dense,
+    numbers,
 )
 from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, MEMBER, TARGET
 from analytics.replay.groups.lives import InForce, optional, whole
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.replay.groups.coded_log import Flags, Numbers
-    from analytics.replay.groups.tables import Groups
+    from analytics.replay.groups.columns import Flags, Numbers
+    from analytics.replay.groups.fold import Groups
 
 JOINING_EPOCH = 0
 LEFT_EPOCH = -1

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import contract_frame
-from analytics.replay.history.neighbours import at, in_order, last_before, so_far
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.marks import with_marks_of_records
-from analytics.replay.log.record_position import IN_DUMP, POSITION
+from analytics.replay.log.losses import WHOLE, Coverage, with_marks_of_records
+from analytics.replay.log.row_columns import IN_DUMP, POSITION
+from analytics.replay.log.spans import at, in_order, last_before, so_far
 from analytics.replay.share.share_records import ARCHIVED
 from schemas import SHARE_GROUP_STATE
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf
 from analytics.replay.metadata.metadata_log import snapshot_end
 from schemas import CLUSTER_METADATA
 

@@ -1,9 +1,4 @@
-"""The metadata log: which of its records are in force, and from which snapshot on (KIP-630, 868).
-
-Records of a metadata transaction become visible together at its end; those of one that was aborted
-or is open are never seen. Where the log does not begin at its start, the oldest whole snapshot is
-what it is applied to.
-"""
+"""The metadata log: its records in force, dynamic settings, and who leads every partition."""
 
 from __future__ import annotations
 
@@ -13,12 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.log.meanings import TIME
-from analytics.replay.log.record_position import POSITION
+from analytics.contracts import contract_frame
+from analytics.replay.log.row_columns import POSITION, TIME, present, word
 from schemas import CLUSTER_METADATA
+from schemas.kafka_settings import RESOURCE_TYPES, harmless_settings, sensitive_settings
 
 if TYPE_CHECKING:
     from analytics.replay.log.as_of import Decoded
+
+# The metadata log: which of its records are in force, and from which snapshot on (KIP-630, 868).
+#
+# Records of a metadata transaction become visible together at its end; those of one that was
+# aborted or is open are never seen. Where the log does not begin at its start, the oldest whole
+# snapshot is what it is applied to.
 
 # From where on the metadata log at hand tells: from its start, or from a snapshot (KIP-630).
 
@@ -178,3 +180,182 @@ def metadata_log(decoded: Decoded) -> MetadataLog:
     return MetadataLog(
         decoded, beginning(decoded), tuple(hidden.select("offset", "over_at").iter_rows())
     )
+
+
+# Dynamic settings of topics, brokers and groups, from the metadata log.
+
+RESOURCES: Final = {2: "topic", 4: "broker", 32: "group"}
+OTHER: Final = "other"
+SETTING_KEY: Final = ("resource_type", "resource", "name")
+
+
+def configs(log: MetadataLog) -> pl.DataFrame:
+    """Return the table `configs` as of the instant of a metadata log.
+
+    Values that may be secrets are withheld.
+    """
+    # A null value unsets the key.
+    latest = (
+        settings_said(log)
+        .sort("at")
+        .group_by(SETTING_KEY, maintain_order=True)
+        .last()
+        .drop_nulls("value")
+    )
+    living = latest.join(_removed_topics(log), on=("resource_type", "resource"), how="left").filter(
+        pl.col("removed_at").is_null() | (pl.col("removed_at") < pl.col("at"))
+    )
+    kept = pl.when(harmless_name()).then("value").alias("value")
+    return contract_frame(
+        living.with_columns(kept, *CERTAIN, pl.lit("metadata_log").alias("source")), "configs"
+    )
+
+
+def settings_said(log: MetadataLog) -> pl.DataFrame:
+    """Return each record of a setting: `SETTING_KEY`, `value` (null: unset), `since` and `at`."""
+    value = pl.col("value").struct
+    return (
+        log.visible("config_record")
+        .select(
+            word(value.field("resource_type"), RESOURCES, OTHER).alias("resource_type"),
+            value.field("resource_name").alias("resource"),
+            value.field("name").alias("name"),
+            value.field("value").alias("value"),
+            "since",
+            "at",
+        )
+        .filter(pl.col("resource_type") != OTHER)
+    )
+
+
+def _removed_topics(log: MetadataLog) -> pl.DataFrame:
+    """Return when each name last lost its topic, and with it all of its settings."""
+    value = pl.col("value").struct
+    named = log.visible("topic_record").select(
+        value.field("topic_id"), value.field("name").alias("resource")
+    )
+    removed = log.visible("remove_topic_record").select(value.field("topic_id"), "at")
+    return (
+        named.join(removed, on="topic_id")
+        .group_by("resource")
+        .agg(pl.col("at").max().alias("removed_at"))
+        .with_columns(pl.lit("topic").alias("resource_type"))
+    )
+
+
+def harmless_name() -> pl.Expr:
+    """Return whether the setting that `resource_type` and `name` tell may be shown."""
+    is_kept = pl.any_horizontal(
+        (pl.col("resource_type") == each) & pl.col("name").str.contains(harmless_settings(each))
+        for each in RESOURCE_TYPES
+    )
+    return is_kept & ~pl.col("name").str.contains(sensitive_settings())
+
+
+# Who leads every partition, from the metadata log (``PartitionRegistration.merge``).
+#
+# A partition record is the whole registration; changes are merged into it. A leader epoch grows
+# with every change that names a leader, even the same one.
+
+UNCHANGED_LEADER: Final = -2
+UNCHANGED_RECOVERY: Final = -1
+RECOVERING: Final = 1
+"""LeaderRecoveryState: the leader was elected from outside the ISR."""
+
+PARTITION_KEY: Final = ("topic_id", "partition")
+STEP_TABLES: Final = (
+    "topic_record",
+    "remove_topic_record",
+    "partition_record",
+    "partition_change_record",
+    "clear_elr_record",
+)
+"""What `partition_steps` reads."""
+_NONE: Final = pl.lit([], pl.List(pl.Int32))
+
+
+def partition_leaders(log: MetadataLog) -> pl.DataFrame:
+    """Return the table `partition_leaders` as of the instant of a metadata log."""
+    steps, is_named = partition_steps(log), pl.col("leader").is_not_null()
+    base = steps.filter("is_base").group_by(PARTITION_KEY).agg(pl.col("at").max().alias("base_at"))
+    merged = (
+        steps.join(base, on=PARTITION_KEY)
+        .filter(pl.col("at") >= pl.col("base_at"))
+        .sort("at")
+        .group_by(PARTITION_KEY)
+        .agg(
+            pl.col("leader", "recovery", "isr", "elr").drop_nulls().last(),
+            pl.col("base_epoch").max(),
+            (is_named & ~pl.col("is_base")).sum().alias("elections"),
+            pl.col("since", "metadata_offset").filter(is_named).last(),
+        )
+    )
+    rows = merged.join(_living_topics(log), on="topic_id").with_columns(
+        present(pl.col("leader")).alias("leader"),
+        (pl.col("base_epoch") + pl.col("elections")).alias("leader_epoch"),
+        (pl.col("recovery") == RECOVERING).alias("unclean"),
+    )
+    return contract_frame(rows.with_columns(CERTAIN), "partition_leaders")
+
+
+def partition_steps(log: MetadataLog) -> pl.DataFrame:
+    """Return registrations, changes and clearings of partitions (``PartitionRegistration.merge``).
+
+    Args:
+        log: The metadata log at an instant.
+
+    Returns:
+        `topic_id`, `partition`; `at`, `since`, `metadata_offset` as of `MetadataLog.visible`;
+        `is_base` (boolean: a whole registration) and its `base_epoch`; `leader` (-1: nobody),
+        `recovery`, `isr`, `elr`, `replicas`: null where unchanged, and the last one in
+        registrations.
+    """
+    value = pl.col("value").struct
+    what = (
+        value.field("topic_id"),
+        value.field("partition_id").alias("partition"),
+        *("at", "since", "metadata_offset"),
+    )
+    leader, recovery = value.field("leader"), value.field("leader_recovery_state")
+    isr, elr = value.field("isr"), value.field("eligible_leader_replicas").alias("elr")
+    whole = log.visible("partition_record").select(
+        *what,
+        pl.lit(value=True).alias("is_base"),
+        leader,
+        value.field("leader_epoch").alias("base_epoch"),
+        recovery.alias("recovery"),
+        isr,
+        elr.fill_null(_NONE),
+    )
+    changes = log.visible("partition_change_record").select(
+        *what,
+        pl.lit(value=False).alias("is_base"),
+        present(leader, UNCHANGED_LEADER).alias("leader"),
+        present(recovery, UNCHANGED_RECOVERY).alias("recovery"),
+        isr,
+        elr,
+        value.field("replicas"),
+    )
+    return pl.concat([changes, whole, _clearings(log, whole)], how="diagonal")
+
+
+def _clearings(log: MetadataLog, registered: pl.DataFrame) -> pl.DataFrame:
+    """Return ClearElr records for each partition they empty the list of; no name means all."""
+    cleared = log.visible("clear_elr_record").select(
+        pl.col("value").struct.field("topic_name").alias("topic"), "at"
+    )
+    named = registered.select(PARTITION_KEY).unique().join(_living_topics(log), on="topic_id")
+    of_all = cleared.filter(pl.col("topic") == "").select("at")
+    met = [named.join(cleared, on="topic"), named.join(of_all, how="cross")]
+    return pl.concat(met).select(
+        *PARTITION_KEY, "at", pl.lit(value=False).alias("is_base"), _NONE.alias("elr")
+    )
+
+
+def _living_topics(log: MetadataLog) -> pl.DataFrame:
+    value = pl.col("value").struct
+    named = log.visible("topic_record").select(
+        value.field("topic_id"), value.field("name").alias("topic")
+    )
+    removed = log.visible("remove_topic_record").select(value.field("topic_id"))
+    return named.join(removed, on="topic_id", how="anti")

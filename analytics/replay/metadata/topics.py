@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import contract_frame
-from analytics.replay.log.meanings import uuid
+from analytics.replay.history.partition_history import broker_starts
+from analytics.replay.log.row_columns import uuid
 from analytics.replay.log.topic_homes import NOT_SEEN, Era
-from analytics.replay.metadata.coordinator_starts import broker_starts
 from analytics.replay.metadata.metadata_log import CERTAIN
 
 if TYPE_CHECKING:

@@ -17,20 +17,18 @@ import polars as pl
 from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.between_cuts import WHY, between_cuts
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.archived_commits import removed_for_now, with_range
 from analytics.replay.log.as_of import Decoded
-from analytics.replay.log.coverage import WHOLE, Coverage
 from analytics.replay.log.losses import (
     HOME,
+    WHOLE,
+    Coverage,
     may_be_elsewhere,
     may_be_superseded,
     uncompacted_from,
     with_missing,
 )
-from analytics.replay.log.meanings import instant, offset_in_force, present, uuid
-from analytics.replay.log.record_position import BEFORE_ALL
+from analytics.replay.log.row_columns import BEFORE_ALL, instant, offset_in_force, present, uuid
 from analytics.replay.log.rules import ReplayRules
-from analytics.replay.log.transaction_owners import transaction_owners, with_owner
 from analytics.replay.offsets.commit_rows import (
     KEY,
     PLACE,
@@ -38,12 +36,16 @@ from analytics.replay.offsets.commit_rows import (
     in_log_order,
     marker_rows,
     placed_commits,
+    removed_for_now,
+    with_range,
 )
 from analytics.replay.offsets.effective_commits import (
     COMMIT,
     ended_commits,
     last_of_transactions,
+    transaction_owners,
     waits,
+    with_owner,
 )
 
 # Commits in transactions that outlive the removal of their offset, and whom that depends on.

@@ -1,104 +1,50 @@
-"""Why a committed offset was deleted: the one rule that history and the audit of expiry share.
-
-Five writers leave tombstones of offsets: the cleanup, DeleteGroups, OffsetDelete, the deletion of a
-topic (``OffsetMetadataManager``), and nobody else. The cleanup takes only what is due, so an act
-that took something else was not the cleanup. Of the acts that were not, one that ends the group is
-DeleteGroups, one right after the deletion of the topic is that.
-
-Takes and gives frames of polars, of the tombstones of all partitions.
-"""
+"""Why a committed offset was deleted: the one rule, and what the dump alone shows of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.log.archived_commits import MAY_HAVE_BEEN_ABORTED, is_undecided
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.frames import disputed
-from analytics.replay.log.log_clocks import clocks_of_topic
-from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA
-from analytics.replay.removals.removed_offsets import ACT
-from analytics.replay.spans.conditions import EMPTY, SIMPLE, STREAMS_GROUP, UNSUBSCRIBED
-from analytics.replay.spans.group_spans import SUBSCRIBED, UNPARSEABLE
-from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, ZERO_UUID
+from analytics.replay.groups.group_records import GROUP_KEY, KINDS
+from analytics.replay.log.log_times import clocks_of_topic, disputed
+from analytics.replay.log.losses import Coverage
+from analytics.replay.offsets.commit_rows import MAY_HAVE_BEEN_ABORTED, is_undecided
+from analytics.replay.offsets.effective_commits import EVENTS, offset_events, pending_spans
+from analytics.replay.removals.group_spans import (
+    SUBSCRIBED,
+    UNPARSEABLE,
+    group_spans,
+    protection_spans,
+)
+from analytics.replay.removals.removed_offsets import (
+    ACT,
+    EMPTY,
+    SIMPLE,
+    STREAMS_GROUP,
+    UNSUBSCRIBED,
+    removed_of_groups,
+    said_times,
+    timeless_partitions,
+    with_bounds,
+    with_topic_absence,
+    with_topic_deletion,
+)
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
+    from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.metadata_log import Beginning
 
-# Whether a topic was gone when its offsets went, of which the metadata log may not tell.
-
-
-def with_topic_absence(
-    removed: pl.DataFrame,
-    topics: pl.DataFrame,
-    log: Beginning,
-    present: Collection[str] | None = None,
-) -> pl.DataFrame:
-    """Add whether a topic is gone for which no metadata log says when it went.
-
-    Snapshots cut the metadata log: of what was removed before its first record it only tells which
-    topics outlived that, and a topic of that name may be another one by then.
-
-    Args:
-        removed: Of `removed_offsets`.
-        topics: The state table, at the same instant.
-        log: How the metadata log begins.
-        present: The topics of the data directories in the dump; None where others may be there too.
-
-    Returns:
-        The rows with `topic_absent`: false where a metadata log tells of that time or the topic
-        under that id is there, null where nothing says. A directory of that name may be of a topic
-        that was created again.
-    """
-    there = _ids(topics.filter(pl.col("source") == PARTITION_METADATA), "ids_there", present or ())
-    at_its_start = (pl.col("source") == METADATA_LOG) & pl.col("created_at").is_null()
-    outliving = _ids(topics.filter(at_its_start), "ids")
-    nothing = pl.lit(None, pl.Boolean)
-    is_absent = nothing if present is None else pl.col("ids_there").is_null()
-    tells_then = pl.lit(value=log.has_log)
-    if log.tells_from is not None:
-        tells_then &= pl.col("at") >= pl.lit(log.tells_from)
-    named = pl.col("removed_topic_id")
-    named = pl.when(named != ZERO_UUID).then(named)
-    is_another = pl.when(named.is_not_null() & (pl.col("ids_there").list.len() > 0)).then(
-        ~pl.col("ids_there").list.contains(named)
-    )
-    without_log = pl.when(pl.col("ids_there").is_not_null()).then(is_another).otherwise(is_absent)
-    # Whether it was gone when the log began; null where names hide it.
-    went_before = (
-        pl.when(pl.col("ids").is_null())
-        .then(pl.lit(value=True))
-        .when(named.is_not_null())
-        .then(~pl.col("ids").list.contains(named))
-    )
-    told = (
-        pl.when(tells_then.fill_null(value=False))
-        .then(pl.lit(value=False))
-        .otherwise(went_before if log.has_log else without_log)
-    )
-    return (
-        removed.join(there, on="topic", how="left")
-        .join(outliving, on="topic", how="left")
-        .with_columns(told.alias("topic_absent"))
-        .drop("ids_there", "ids")
-    )
-
-
-def _ids(topics: pl.DataFrame, name: str, unnamed: Collection[str] = ()) -> pl.DataFrame:
-    """Return by topic the ids that are known of it, none perhaps."""
-    bare = pl.DataFrame(
-        {"topic": sorted(unnamed), "topic_id": None},
-        schema={"topic": pl.String, "topic_id": pl.String},
-    )
-    return (
-        pl.concat([topics.select("topic", "topic_id"), bare])
-        .group_by("topic")
-        .agg(pl.col("topic_id").drop_nulls().unique().alias(name))
-    )
-
+# Why a committed offset was deleted: the one rule that history and the audit of expiry share.
+#
+# Five writers leave tombstones of offsets: the cleanup, DeleteGroups, OffsetDelete, the deletion
+# of a topic (``OffsetMetadataManager``), and nobody else. The cleanup takes only what is due, so
+# an act that took something else was not the cleanup. Of the acts that were not, one that ends
+# the group is DeleteGroups, one right after the deletion of the topic is that.
+#
+# Takes and gives frames of polars, of the tombstones of all partitions.
 
 EXPIRATION, GROUP_DELETED, OFFSETS_DELETED, TOPIC_DELETED, UNKNOWN = (
     "expiration",
@@ -362,3 +308,132 @@ def _weaker(cause: pl.Expr) -> pl.Expr:
 
 def _any(condition: pl.Expr) -> pl.Expr:
     return condition.fill_null(value=False).any().over(list(ACT))
+
+
+# The cause of every offset tombstone, as far as the dump alone shows it.
+#
+# Takes and gives frames of polars: first rows of whole groups, then what was removed of all of
+# them.
+
+_RESULT_COLUMNS = ("position", "at", "removed_topic_id", "removed_position", "removed_at")
+REMOVED: Final = pl.Schema(
+    {
+        **{name: EVENTS[name] for name in (*GROUP_KEY, "topic", "partition", *_RESULT_COLUMNS)},
+        **{name: EVENTS[name] for name in ("removed_commit_ms", "removed_expire_ms")},
+        "act": pl.Int64(),
+        "repeats": pl.Boolean(),
+        "offsets_left": pl.Int64(),
+        "condition": pl.String(),
+        "skips_generation": pl.Boolean(),
+        "state_ms": pl.Int64(),
+        "kept_by": pl.String(),
+        "removed_pending": pl.Boolean(),
+        "group_ended": pl.Boolean(),
+    }
+)
+"""Columns of `removed_of_groups` that causes are told from."""
+CAUSES: Final = pl.Schema(
+    {
+        **{name: EVENTS[name] for name in GROUP_KEY},
+        "record_offset": pl.Int64(),
+        "cause": pl.String(),
+        "confidence": pl.String(),
+    }
+)
+
+
+def removed_and_times(
+    ended: pl.DataFrame,
+    decoded: Mapping[str, pl.DataFrame],
+    rules: ReplayRules,
+    timeless: Collection[int] | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return `REMOVED` of some groups, and what bounds the times of tombstones without one.
+
+    Args:
+        ended: Of `ended_commits`.
+        decoded: The other decoded tables of these groups, cut at the same instant.
+        rules: Of the release.
+        timeless: The partitions in which some tombstone carries no time; None: the groups are all
+            there are.
+    """
+    events = offset_events(ended, rules)
+    records = _records_of(decoded, ended.filter("is_tombstone")["group_id"].unique())
+    spans = group_spans(records)
+    gone = removed_of_groups(
+        events, pending_spans(ended, rules), spans, protection_spans(records, spans)
+    )
+    partitions = timeless_partitions(gone) if timeless is None else sorted(timeless)
+    return gone.select(REMOVED.names()), said_times(events, partitions)
+
+
+def _records_of(decoded: Mapping[str, pl.DataFrame], names: pl.Series) -> dict[str, pl.DataFrame]:
+    """Return the records of groups of some names, by table."""
+    found = {}
+    for table, kind in KINDS.items():
+        rows = decoded[table]
+        name = pl.col("key").struct.field(kind.group_field)
+        found[table] = rows.filter(name.is_in(names.implode())) if rows.height else rows
+    return found
+
+
+def causes_in_history(
+    removed: pl.DataFrame,
+    times: pl.DataFrame,
+    topics: pl.DataFrame,
+    log: Beginning,
+    rules: ReplayRules,
+    *,
+    present: Collection[str] | None,
+    coverage: Coverage,
+) -> pl.DataFrame:
+    """Return the cause of every tombstone: `CAUSES`.
+
+    Args:
+        removed: `REMOVED` of all groups.
+        times: Of `said_times`, of all groups.
+        topics: The state table at that instant.
+        log: How the metadata log begins.
+        rules: Of the release.
+        present: The topics of the data directories in the dump; None where others may be there too.
+        coverage: What the dump holds.
+    """
+    rows = with_topic_deletion(with_bounds(removed, times), topics)
+    rows = with_undecided_removal(with_topic_absence(rows, topics, log, present), coverage)
+    judged = with_removal_cause(
+        rows.with_columns(
+            _surely_due().alias("is_surely_due"),
+            pl.lit(None, pl.Boolean).alias("is_due"),
+            pl.lit(value=True).alias("retention_may_differ"),
+            *swept_while_rebalancing(
+                DEFAULT_RETENTION_MS, rebalance_keeps=rules.rebalancing_groups_keep_all
+            ),
+        ),
+        group_always_ends=rules.groups_end_by_tombstones,
+        streams_groups_keep=rules.streams_readiness_is_recorded,
+    )
+    return judged.with_columns(pl.col("position").alias("record_offset")).select(CAUSES.names())
+
+
+def _surely_due() -> pl.Expr:
+    """Return whether a removed offset was due whatever the retention was; null where that matters.
+
+    Under a retention of less than the default of seven days the offset may have been due earlier,
+    under none before a minute was over.
+    """
+    state = pl.when(pl.col("condition") == EMPTY).then("state_ms")
+    base = pl.coalesce(state, "removed_commit_ms")
+    earliest, latest = pl.col("not_before_ms"), pl.col("not_after_ms")
+    expire = pl.col("removed_expire_ms")
+    is_late = pl.when(earliest >= expire).then(pl.lit(value=True))
+    by_itself = is_late.when(latest < expire).then(pl.lit(value=False))
+    return (
+        pl.when(pl.col("kept_by").is_not_null())
+        .then(pl.lit(value=False))
+        .when(expire != -1)
+        .then(by_itself)
+        .when(latest - base < SHORTEST_RETENTION_MS)
+        .then(pl.lit(value=False))
+        .when(earliest - base >= DEFAULT_RETENTION_MS)
+        .then(pl.lit(value=True))
+    )

@@ -1,24 +1,175 @@
-"""Every tombstone of an offset: what it removed, and what happened in the log around it.
-
-What one act of the coordinator wrote about one group carries one time; records of message format 0
-carry none, so there every tombstone stands for itself, between the times that commits near it name.
-
-Takes frames of polars of whole groups.
-"""
+"""Every tombstone of an offset: what it removed, and on which conditions that was in force."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import polars as pl
 
-from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.offsets.commit_rows import GROUP, KEY
+from analytics.replay.groups.group_records import (
+    CLASSIC,
+    CONSUMER,
+    CONSUMER_PROTOCOL,
+    GROUP_KEY,
+    SHARE,
+    STREAMS,
+)
+from analytics.replay.log.row_columns import AFTER_ALL
+from analytics.replay.metadata.metadata_log import Beginning
+from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA
+from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
-from analytics.replay.spans.conditions import BY_NUMBERS, with_condition
-from analytics.replay.spans.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
+from analytics.replay.removals.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
 from schemas import ZERO_UUID
+
+# Under which condition a committed offset was at a place in the log: what its expiry rests on.
+#
+# Takes and gives frames of polars, of whole groups of any number of partitions.
+
+SIMPLE, EMPTY, UNSUBSCRIBED = "simple_group", "empty_group", "unsubscribed_topic"
+OTHER_PROTOCOL_TYPE = "other_protocol_type"
+CONSUMER_GROUP, STREAMS_GROUP, SHARE_GROUP = "consumer_group", "streams_group", "share_group"
+AT_THE_END: Final = AFTER_ALL
+"""The place behind the last record."""
+
+
+BY_NAMES: Final = (GROUP_KEY, (*GROUP_KEY, "topic"))
+BY_NUMBERS: Final = ((GROUP,), (TOPIC,))
+"""What tells groups apart, and what tells topics of groups apart."""
+
+
+def with_condition(
+    places: pl.DataFrame,
+    groups: pl.DataFrame,
+    protections: pl.DataFrame,
+    protects: Sequence[str],
+    by: tuple[Sequence[str], Sequence[str]] = BY_NAMES,
+) -> pl.DataFrame:
+    """Add what the group of each offset was at a place in the log.
+
+    Args:
+        places: What `by` names and `place` (bigint): records below it count.
+        groups: `group_spans`.
+        protections: `protection_spans`.
+        protects: Which reasons of theirs count, what goes before first: not all releases heed all
+            of them.
+        by: `BY_NAMES`, or `BY_NUMBERS` where places, groups and protections have these.
+
+    Returns:
+        The places with `condition` (simple_group, empty_group, unsubscribed_topic: a classic group
+        of consumers with members; other_protocol_type, consumer_group, streams_group,
+        share_group), `state_ms` (bigint: when a classic group took its state; null where not
+        known), `member_count` (of classic groups), `group_since` (timestamp: since when the group
+        was what it was), `group_from` (bigint: offset of the record that made it so; null where
+        none did), `skips_generation` (boolean: whether a generation without a record followed),
+        `kept_by` (what keeps the offset, null where nothing does) and `kept_until`
+        (timestamp: when what kept it before ended, null where nothing did).
+    """
+    is_group = pl.col("family").is_not_null()
+    of_group, of_topic = by
+    spans = groups.select(
+        *of_group,
+        pl.col("from_offset").alias("begins"),
+        condition_of().alias("condition"),
+        *(
+            pl.when(is_group).then(name).alias(as_)
+            for name, as_ in {
+                "state_ms": "state_ms",
+                "member_count": "member_count",
+                "from_at": "group_since",
+                "from_offset": "group_from",
+                "skips_generation": "skips_generation",
+            }.items()
+        ),
+    )
+    found = _last_before(places, spans, of_group).with_columns(
+        pl.col("condition").fill_null(SIMPLE)
+    )
+    for why in protects:
+        told = protections.filter(pl.col("why") == why)
+        found = _with_protection(found, told, of_topic if why == SUBSCRIBED else of_group, why)
+    kept_by = pl.coalesce(pl.lit(None, pl.String), *(f"kept_by_{why}" for why in protects))
+    return found.with_columns(
+        kept_by.alias("kept_by"),
+        pl.max_horizontal(f"until_{why}" for why in protects).alias("kept_until"),
+    ).drop(f"{name}_{why}" for why in protects for name in ("kept_by", "until"))
+
+
+def condition_of() -> pl.Expr:
+    """Return the condition of a row of `group_spans`, null where there is no group."""
+    family, is_empty = pl.col("family"), pl.col("member_count") == 0
+    protocol = pl.col("protocol_type")
+    classic = (
+        pl.when(is_empty & protocol.is_null())
+        .then(pl.lit(SIMPLE))
+        .when(is_empty)
+        .then(pl.lit(EMPTY))
+        .when(protocol == CONSUMER_PROTOCOL)
+        .then(pl.lit(UNSUBSCRIBED))
+        .otherwise(pl.lit(OTHER_PROTOCOL_TYPE))
+    )
+    return (
+        pl.when(family == CLASSIC)
+        .then(classic)
+        .when(family == CONSUMER)
+        .then(pl.lit(CONSUMER_GROUP))
+        .when(family == STREAMS)
+        .then(pl.lit(STREAMS_GROUP))
+        .when(family == SHARE)
+        .then(pl.lit(SHARE_GROUP))
+    )
+
+
+def _last_before(places: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Add the last span of the key that `begins` before a place."""
+    return (
+        places.sort("place")
+        .join_asof(
+            spans.sort("begins"),
+            left_on="place",
+            right_on="begins",
+            by=list(key),
+            allow_exact_matches=False,
+            coalesce=False,
+            check_sortedness=False,
+        )
+        .drop("begins")
+    )
+
+
+def _with_protection(
+    places: pl.DataFrame, spans: pl.DataFrame, key: Sequence[str], why: str
+) -> pl.DataFrame:
+    """Add whether one reason keeps an offset at its place, and until when it did before."""
+    ordered = spans.sort(*key, "from_offset").select(
+        *key,
+        pl.col("from_offset").alias("begins"),
+        pl.col("to_offset").alias("ends"),
+        pl.col("to_at").alias("ends_at"),
+        pl.col("to_at").cum_max().shift(1).over(list(key)).alias("ended_before"),
+    )
+    covers = pl.col("place") <= pl.col("ends")
+    return (
+        _last_before(places, ordered, key)
+        .with_columns(
+            pl.when(covers).then(pl.lit(why)).alias(f"kept_by_{why}"),
+            pl.when(covers)
+            .then("ended_before")
+            .otherwise(pl.max_horizontal("ended_before", "ends_at"))
+            .alias(f"until_{why}"),
+        )
+        .drop("ends", "ends_at", "ended_before")
+    )
+
+
+# Every tombstone of an offset: what it removed, and what happened in the log around it.
+#
+# What one act of the coordinator wrote about one group carries one time; records of message
+# format 0 carry none, so there every tombstone stands for itself, between the times that commits
+# near it name.
+#
+# Takes frames of polars of whole groups.
 
 ACT: Final = (*GROUP_KEY, "act")
 HEEDED: Final = (SUBSCRIBED, UNPARSEABLE, OTHER_PROTOCOL)
@@ -237,3 +388,75 @@ def _with_group_end(tombstones: pl.DataFrame, groups: pl.DataFrame, *group: str)
 
 def _with_flag(rows: pl.DataFrame, flagged: pl.DataFrame, on: list[str], flag: str) -> pl.DataFrame:
     return rows.join(flagged, on=on, how="left").with_columns(pl.col(flag).fill_null(value=False))
+
+
+# Whether a topic was gone when its offsets went, of which the metadata log may not tell.
+
+
+def with_topic_absence(
+    removed: pl.DataFrame,
+    topics: pl.DataFrame,
+    log: Beginning,
+    present: Collection[str] | None = None,
+) -> pl.DataFrame:
+    """Add whether a topic is gone for which no metadata log says when it went.
+
+    Snapshots cut the metadata log: of what was removed before its first record it only tells which
+    topics outlived that, and a topic of that name may be another one by then.
+
+    Args:
+        removed: Of `removed_offsets`.
+        topics: The state table, at the same instant.
+        log: How the metadata log begins.
+        present: The topics of the data directories in the dump; None where others may be there too.
+
+    Returns:
+        The rows with `topic_absent`: false where a metadata log tells of that time or the topic
+        under that id is there, null where nothing says. A directory of that name may be of a topic
+        that was created again.
+    """
+    there = _ids(topics.filter(pl.col("source") == PARTITION_METADATA), "ids_there", present or ())
+    at_its_start = (pl.col("source") == METADATA_LOG) & pl.col("created_at").is_null()
+    outliving = _ids(topics.filter(at_its_start), "ids")
+    nothing = pl.lit(None, pl.Boolean)
+    is_absent = nothing if present is None else pl.col("ids_there").is_null()
+    tells_then = pl.lit(value=log.has_log)
+    if log.tells_from is not None:
+        tells_then &= pl.col("at") >= pl.lit(log.tells_from)
+    named = pl.col("removed_topic_id")
+    named = pl.when(named != ZERO_UUID).then(named)
+    is_another = pl.when(named.is_not_null() & (pl.col("ids_there").list.len() > 0)).then(
+        ~pl.col("ids_there").list.contains(named)
+    )
+    without_log = pl.when(pl.col("ids_there").is_not_null()).then(is_another).otherwise(is_absent)
+    # Whether it was gone when the log began; null where names hide it.
+    went_before = (
+        pl.when(pl.col("ids").is_null())
+        .then(pl.lit(value=True))
+        .when(named.is_not_null())
+        .then(~pl.col("ids").list.contains(named))
+    )
+    told = (
+        pl.when(tells_then.fill_null(value=False))
+        .then(pl.lit(value=False))
+        .otherwise(went_before if log.has_log else without_log)
+    )
+    return (
+        removed.join(there, on="topic", how="left")
+        .join(outliving, on="topic", how="left")
+        .with_columns(told.alias("topic_absent"))
+        .drop("ids_there", "ids")
+    )
+
+
+def _ids(topics: pl.DataFrame, name: str, unnamed: Collection[str] = ()) -> pl.DataFrame:
+    """Return by topic the ids that are known of it, none perhaps."""
+    bare = pl.DataFrame(
+        {"topic": sorted(unnamed), "topic_id": None},
+        schema={"topic": pl.String, "topic_id": pl.String},
+    )
+    return (
+        pl.concat([topics.select("topic", "topic_id"), bare])
+        .group_by("topic")
+        .agg(pl.col("topic_id").drop_nulls().unique().alias(name))
+    )

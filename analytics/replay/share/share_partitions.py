@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import contract_frame
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.internal_partitions import internal_partition, share_key
 from analytics.replay.log.losses import (
     HOME,
+    WHOLE,
+    Coverage,
     between_cuts,
     may_be_elsewhere,
     may_be_superseded,
     what_is_lost,
+    with_marks_of,
     with_missing,
 )
-from analytics.replay.log.marks import with_marks_of
-from analytics.replay.log.meanings import word
+from analytics.replay.log.row_columns import word
+from analytics.replay.log.topic_homes import internal_partition, share_key
 from analytics.replay.share.share_records import (
     ACKNOWLEDGED,
     ACQUIRED,

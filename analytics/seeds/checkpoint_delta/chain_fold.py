@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.seeds.checkpoint_delta.chain_records import RECORDS
+from analytics.seeds.checkpoint_delta.control_segments import RECORDS
 from analytics.wire.compiled import compiled
 from schemas.catalog import broken_chain_words, odd_chain_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.seeds.checkpoint_delta.chain_records import ChainLog
+    from analytics.seeds.checkpoint_delta.control_segments import ChainLog
     from analytics.wire.compiled import Numbers
 
     Rows = NDArray[np.int64]

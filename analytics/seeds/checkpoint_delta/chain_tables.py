@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from analytics.dump.files.model import MAX_OFFSET
-from analytics.replay.log.arrow_rows import contract_rows
+from analytics.replay.log.row_columns import contract_rows
 from analytics.seeds.checkpoint_delta.chain_fold import (
     BASE,
     BREAK,
@@ -29,7 +29,7 @@ from analytics.seeds.checkpoint_delta.chain_fold import (
     START_AFTER,
     STATE,
 )
-from analytics.seeds.checkpoint_delta.chain_records import CHECKPOINT
+from analytics.seeds.checkpoint_delta.control_segments import CHECKPOINT
 from schemas import ZERO_UUID
 from schemas.catalog import broken_chain_words
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-    from analytics.seeds.checkpoint_delta.chain_records import ChainLog, Lost
+    from analytics.seeds.checkpoint_delta.control_segments import ChainLog, Lost
 
 # What cannot be told of share state in chains, and why.
 #

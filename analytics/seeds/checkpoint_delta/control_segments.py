@@ -1,14 +1,8 @@
-"""The segments of a data partition to checkpoints and deltas: of user topics control batches alone.
-
-Headers of all batches are walked and summed over, for where control batches lie and which offsets
-are missing; the records of data batches are not looked at.
-
-The key of a control record is an int16 version and an int16 type, its value begins with an int16
-version (``ControlRecordType``, ``EndTransactionMarker``). The seed shows the fields behind it.
-"""
+"""Checkpoints and deltas of one data partition, as columns, out of its control batches."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,9 +13,9 @@ from analytics.dump.batches.damage import DEFAULT_LIMITS
 from analytics.dump.batches.headers import read_headers
 from analytics.dump.batches.walks import walk_copy
 from analytics.dump.copies.slices import log_start
+from analytics.dump.files.model import MAX_OFFSET
 from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.chunk_reader import ChunkReader
-from analytics.seeds.checkpoint_delta.chain_records import IDS, RECORDS, TABLES, ChainLog, Lost
 from analytics.wire.columns import invalid_rows, struct_type, take, to_array
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import dialect_reader
@@ -36,6 +30,85 @@ if TYPE_CHECKING:
     from analytics.dump.batches.walks import CopyLog, SegmentWalk
     from analytics.dump.files.model import PartitionCopy
     from analytics.dump.records.raw_records import RawRecords
+
+# Checkpoints and deltas of one data partition, as columns, and what of its log is not there.
+
+CHECKPOINT, DELTA = 0, 1
+TABLES = ("share_checkpoint", "share_delta")
+"""Record types in the order of the kinds."""
+IDS = tuple(dialect_types(CHECKPOINT_DELTA)[name].ids[0] for name in TABLES)
+
+STATES = pa.list_(
+    pa.struct(
+        [
+            ("base_offset", pa.int64()),
+            ("last_offset", pa.int64()),
+            ("state", pa.int8()),
+            ("delivery_count", pa.int16()),
+        ]
+    )
+)
+RECORDS = pa.schema(
+    [
+        ("offset", pa.int64()),
+        ("kind", pa.int8()),
+        ("group_id", pa.string()),
+        ("checkpoint_epoch", pa.int32()),
+        ("back_offset", pa.int64()),  # null in a checkpoint
+        ("start_offset", pa.int64()),  # null in a delta
+        ("end_offset", pa.int64()),  # likewise
+        ("states", STATES),
+    ]
+)
+
+
+@dataclass(frozen=True, order=True)
+class Lost:
+    """Offsets at which there may have been records that cannot be seen.
+
+    Attributes:
+        first_offset: The first of them.
+        end_offset: Behind the last; `MAX_OFFSET` where that is not known.
+        why: In words.
+    """
+
+    first_offset: int
+    end_offset: int = MAX_OFFSET
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class ChainLog:
+    """What a data partition holds of the dialect.
+
+    Attributes:
+        topic: The topic's name.
+        partition: The partition's number.
+        records: Ascending by offset; the columns are `RECORDS`.
+        topic_id: 22 characters, None where nothing names it.
+        log_start_offset: What lies below is not the broker's any more.
+        log_end_offset: One more than the last offset there is; None where only records are given.
+        lost: What cannot be seen, ascending.
+    """
+
+    topic: str
+    partition: int
+    records: pa.Table = field(default_factory=RECORDS.empty_table)
+    topic_id: str | None = None
+    log_start_offset: int = 0
+    log_end_offset: int | None = None
+    lost: tuple[Lost, ...] = ()
+
+
+# The segments of a data partition to checkpoints and deltas: of user topics control batches
+# alone.
+#
+# Headers of all batches are walked and summed over, for where control batches lie and which
+# offsets are missing; the records of data batches are not looked at.
+#
+# The key of a control record is an int16 version and an int16 type, its value begins with an
+# int16 version (``ControlRecordType``, ``EndTransactionMarker``). The seed shows the fields
+# behind it.
 
 _WINDOW: Final = 4 << 20
 """Bytes of a file that are read at a time."""

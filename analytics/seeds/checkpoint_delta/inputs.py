@@ -35,8 +35,14 @@ from analytics.dump.files.storage import (
     storage_of,
 )
 from analytics.errors import InputNotRecognizedError
-from analytics.seeds.checkpoint_delta.chain_records import IDS, RECORDS, TABLES, ChainLog, Lost
-from analytics.seeds.checkpoint_delta.control_segments import read_copy
+from analytics.seeds.checkpoint_delta.control_segments import (
+    IDS,
+    RECORDS,
+    TABLES,
+    ChainLog,
+    Lost,
+    read_copy,
+)
 from schemas.catalog import CHECKPOINT_DELTA, dialect_types
 from schemas.fields import INTEGER_BOUNDS
 

@@ -1,14 +1,29 @@
-"""Fields of documents that others wrote: there and of the right kind, or named as wrong."""
+"""Fields of documents that others wrote, and the forms of checkpoints that are rows of such."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
 from analytics.epoch_times import LAST_MS
-from analytics.side_files import MOST, MOST_INT, bad, plain_text
+from analytics.errors import InputNotRecognizedError
+from analytics.seeds.region.contributions import (
+    REGION,
+    CheckpointKey,
+    Contribution,
+    Partition,
+)
+from analytics.side_files import MOST, MOST_INT, bad, plain_text, read_bytes, read_json
+
+# Fields of documents that others wrote: there and of the right kind, or named as wrong.
 
 Document = Mapping[str, Any]
 
@@ -134,3 +149,100 @@ def by_partition(
             raise bad(where, f"{field}.{name}", offset, wanted)
         found[int(name)] = whole(value, name, f"{where}, {field}", least=least)
     return found
+
+
+# Checkpoints of the operators of a consistent region: rows of JSON Lines, JSON or Parquet.
+#
+# ``{group_id, region_index, checkpoint_sequence_id, reset_attempt, operator, operators[],
+# offsets[{topic, partition, offset}], at}``, and `drain_started_at` where it is known.
+
+FIELDS = ("operator", "operators", "checkpoint_sequence_id")
+"""A row has these, or is none."""
+
+
+def is_region_row(document: Document) -> bool:
+    """Return whether a document is a contribution of an operator."""
+    return any(name in document for name in FIELDS)
+
+
+def region_row(document: Document, where: str, group: str | None) -> Contribution:
+    """Return the contribution that a row is.
+
+    Args:
+        document: The row.
+        where: The file, and the place in it.
+        group: The group of rows that name none.
+
+    Raises:
+        InputNotRecognizedError: A field is not what it has to be.
+    """
+    operators = tuple(dict.fromkeys(texts(document, "operators", where)))
+    key = CheckpointKey(
+        text_or_none(document, "group_id", where) or group,
+        REGION,
+        None,
+        whole(document, "checkpoint_sequence_id", where),
+    )
+    return Contribution(
+        key,
+        (text(document, "operator", where),),
+        operators,
+        len(operators),
+        tuple(offsets_of(document, where)),
+        region_index=whole_or_none(document, "region_index", where, most=MOST_INT),
+        reset_attempt=whole_or_none(document, "reset_attempt", where, most=MOST_INT),
+        at=time_or_none(document, "at", where),
+        drain_started_at=time_or_none(document, "drain_started_at", where),
+    )
+
+
+def offsets_of(document: Document, where: str) -> list[tuple[Partition, int | None]]:
+    """Return `offsets` of a row, in the order of their partitions.
+
+    Raises:
+        InputNotRecognizedError: One is none, or a partition is named twice.
+    """
+    found: dict[Partition, int | None] = {}
+    for place, each in enumerate(listed(document, "offsets", where)):
+        at = f"{where}, offsets[{place}]"
+        partition = partition_of(each, at)
+        offset = whole(each, "offset", at)
+        if found.get(partition, offset) != offset:
+            raise bad(at, "offset", offset, f"{found[partition]}, as of this partition before")
+        found[partition] = offset
+    return sorted(found.items())
+
+
+# Initial offsets that a group keeps of its partitions, from a side file.
+
+
+def read_initial_offsets(path: str | None) -> dict[Partition, int]:
+    """Return the offsets of a file: CSV, JSON, JSON Lines or Parquet; none without a file.
+
+    Raises:
+        InputNotRecognizedError: A row has no topic, partition or offset.
+        InputUnreadableError: It cannot be read.
+    """
+    if path is None:
+        return {}
+    found: dict[Partition, int] = {}
+    for place, row in enumerate(_rows(read_bytes(Path(path)), path), 1):
+        where = f"{path}, row {place}"
+        if not isinstance(row, dict):
+            raise bad(where, "the row", row, "topic, partition and offset")
+        found[partition_of(row, where)] = whole(row, "offset", where)
+    return found
+
+
+def _rows(data: bytes, path: str) -> list[Any]:
+    try:
+        if data.startswith(b"PAR1"):
+            rows: list[Any] = pq.read_table(io.BytesIO(data)).to_pylist()
+            return rows
+        if data.lstrip()[:1] not in (b"[", b"{"):
+            return list(pyarrow.csv.read_csv(io.BytesIO(data)).to_pylist())
+    except (pa.ArrowException, OSError) as error:
+        raise InputNotRecognizedError(f"{path}: {error!s:.200}") from error
+    if data.lstrip().startswith(b"["):
+        return list(read_json(data, path))
+    return [read_json(each, path) for each in data.splitlines() if each.strip()]

@@ -22,35 +22,35 @@ import pyarrow.parquet as pq
 from analytics.errors import InputNotRecognizedError
 from analytics.seeds.checkpoint_files.fields import (
     Document,
+    is_region_row,
     partition_of,
+    region_row,
     text_or_none,
     texts,
     time_or_none,
     whole,
     whole_or_none,
 )
-from analytics.seeds.checkpoint_files.flink_export import (
+from analytics.seeds.checkpoint_files.stream_engines import (
     FLINK,
     METADATA,
     flink_export,
     is_flink_export,
+    is_spark_folder,
+    spark_folder,
 )
-from analytics.seeds.checkpoint_files.hudi_commits import (
+from analytics.seeds.checkpoint_files.table_formats import (
     HUDI,
+    ICEBERG,
     hudi_commit,
     hudi_folder,
-    is_hudi_commit,
-    is_hudi_folder,
-)
-from analytics.seeds.checkpoint_files.iceberg_metadata import (
-    ICEBERG,
     iceberg_file,
     iceberg_metadata,
+    is_hudi_commit,
+    is_hudi_folder,
     is_iceberg,
     metadata_file,
 )
-from analytics.seeds.checkpoint_files.region_rows import is_region_row, region_row
-from analytics.seeds.checkpoint_files.spark_folder import is_spark_folder, spark_folder
 from analytics.seeds.region.contributions import MERGE, CheckpointKey, Contribution, Partition
 from analytics.side_files import MOST_INT, bad, read_bytes, read_json
 

@@ -17,8 +17,7 @@ from analytics.seeds.region.drains import (
     Drain,
     left_out_reasons,
 )
-from analytics.seeds.region.merge import Checkpoint
-from analytics.seeds.region.seek_plan import Seek
+from analytics.seeds.region.merge import Checkpoint, Seek
 from analytics.seeds.region.table import REPEATED, Finding, Judgement, Region, drains_by_checkpoint
 
 Row = dict[str, Any]

@@ -12,7 +12,10 @@ from analytics.seeds.region.contributions import (
     OF_REGIONS,
     CheckpointKey,
     Contribution,
+    Matched,
+    Member,
     Partition,
+    matched,
     partition_text,
 )
 from analytics.seeds.region.drains import (
@@ -23,14 +26,15 @@ from analytics.seeds.region.drains import (
     drains_of,
     left_out_reasons,
 )
-from analytics.seeds.region.members import Matched, Member, matched
-from analytics.seeds.region.merge import Checkpoint, Owners, merged
-from analytics.seeds.region.seek_plan import (
+from analytics.seeds.region.merge import (
     CHECKPOINT,
     NO_TOPIC,
+    Checkpoint,
+    Owners,
     Present,
     Seek,
     latest_complete,
+    merged,
     seek_plan,
 )
 from schemas.evaluation_rules import RegionRules

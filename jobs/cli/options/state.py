@@ -13,14 +13,17 @@ import click
 from click.core import ParameterSource
 
 from analytics.epoch_times import milliseconds_of
-from analytics.replay.dump.assumptions import (
+from analytics.replay.dump.choices import (
     CLEAN_ELECTIONS,
     COMPLETE_ARCHIVE,
+    END,
     NO_TRANSACTIONS,
     ONE_REPLICA,
     UNCLEAN_ELECTIONS_OFF,
+    BeforeEnd,
+    iso_time,
+    moment,
 )
-from analytics.replay.dump.written_instants import END, BeforeEnd, iso_time, moment
 from jobs.cli.console import Console
 from jobs.cli.options.shared import in_order
 from schemas import INTERNAL_TOPICS

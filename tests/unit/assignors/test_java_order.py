@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.assignors.group import Group, Member
-from analytics.assignors.java_order import (
+from analytics.assignors.group import (
+    Group,
+    Member,
     in_hash_order,
     members_in_order,
     partitions_in_order,

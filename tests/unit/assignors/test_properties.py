@@ -7,11 +7,17 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.assignors.group import Assignment, Group, Member
-from analytics.assignors.java_order import bucket, string_hash
-from analytics.assignors.measure import measure, sharing
+from analytics.assignors.group import (
+    Assignment,
+    Group,
+    Member,
+    bucket,
+    measure,
+    sharing,
+    string_hash,
+)
+from analytics.assignors.in_member_order import desired_counts, desired_sharing
 from analytics.assignors.registry import ASSIGNORS, assign
-from analytics.assignors.share_simple import desired_counts, desired_sharing
 
 TOPICS = ("orders", "parcels", "returns", "späte-züge")
 EXCLUSIVE = [name for name in ASSIGNORS if name != "share-simple"]

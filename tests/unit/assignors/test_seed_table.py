@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from analytics.assignors.group import Assignment, Group, Member
-from analytics.assignors.measure import sharing
+from analytics.assignors.group import Assignment, Group, Member, sharing
 from analytics.assignors.registry import assign
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.assignors.group import Group, Member
-from analytics.assignors.measure import measure
+from analytics.assignors.group import Group, Member, measure
 from analytics.assignors.registry import ASSIGNORS, assign
 
 if TYPE_CHECKING:

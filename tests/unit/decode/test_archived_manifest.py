@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.decode.archived_rows import RowsReport, _measure_clock
-from analytics.decode.run.publication import _archived
+from analytics.decode.publication import _archived
 from analytics.dump.files.model import PartitionCopy
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.dump.inspection.manifest import Findings, partition_row

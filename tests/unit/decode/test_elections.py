@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.decode.losses.elections import Leadership, leaderships, with_election
+from analytics.decode.elections import Leadership, leaderships, with_election
 from analytics.dump.files.model import FIRST_RECORD, METADATA_LOG, Divergence
 
 OLD, NEW = 1, 2

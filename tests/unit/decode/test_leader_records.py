@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.decode.losses.elections import known_leaders
+from analytics.decode.elections import known_leaders, leader_records
 from analytics.dump.copies.plan import plan
-from analytics.dump.records.leader_records import leader_records
 from tests.support.decoded_frames import frames_of_dump
 
 TABLES = ("topic_record", "partition_record", "partition_change_record")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analytics.decode.records import row_buffer
+from analytics.decode.records import frames
 from analytics.decode.records.chunks import Decoded, decode_chunk
-from analytics.decode.records.row_buffer import RowBuffer
+from analytics.decode.records.frames import RowBuffer
 from analytics.decode.records.tables import Origin
 from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from benchmarks.generate import Options, write_segment
@@ -72,8 +72,8 @@ def test_many_rows_behind_waiting_ones_keep_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Some chunks have more commits than may wait and some have fewer.
-    monkeypatch.setattr(row_buffer, "FEW", 140)
-    monkeypatch.setattr(row_buffer, "MOST_ROWS", 300)
+    monkeypatch.setattr(frames, "FEW", 140)
+    monkeypatch.setattr(frames, "MOST_ROWS", 300)
     written = write_segment(tmp_path / "a.log", Options("offsets", 600_000, 50, 30))
     place = Origin("__consumer_offsets", 0, "broker-1", "a.log")
 
@@ -82,6 +82,6 @@ def test_many_rows_behind_waiting_ones_keep_their_order(
     sizes = [
         each.batches["offset_commit"].num_rows for each in pieces if "offset_commit" in each.batches
     ]
-    assert any(row_buffer.FEW <= size < row_buffer.MOST_ROWS for size in sizes)
-    assert any(size >= row_buffer.MOST_ROWS for size in sizes)
+    assert any(frames.FEW <= size < frames.MOST_ROWS for size in sizes)
+    assert any(size >= frames.MOST_ROWS for size in sizes)
     assert rows(pieces) == rows(at_once(written.path, place))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.losses.undecoded_losses import with_undecoded_losses
+from analytics.decode.unplaced_rows import with_undecoded_losses
 from analytics.workspace import Part
 
 TOPIC = "__consumer_offsets"

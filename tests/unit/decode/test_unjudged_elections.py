@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from analytics.decode.losses.unjudged_elections import (
+from analytics.decode.unjudged_elections import (
     Copy,
     Election,
     Evidence,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.dump.files.checkpoints import (
+from analytics.dump.files.model import Note
+from analytics.dump.files.segments import (
     QuorumState,
     parse_leader_epochs,
     parse_offsets,
@@ -15,7 +16,6 @@ from analytics.dump.files.checkpoints import (
     read_quorum_state,
     read_topic_id,
 )
-from analytics.dump.files.model import Note
 
 
 def offsets_of(text: str) -> tuple[dict[tuple[str, int], int], list[Note]]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.dump.copies.plan import next_offset
-from analytics.dump.files.data_log_times import data_segments_and_times, read_time_index
+from analytics.dump.files.data_logs import data_segments_and_times, read_time_index
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.epoch_times import LAST_MS

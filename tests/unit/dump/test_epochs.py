@@ -7,7 +7,7 @@ import pytest
 
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.walks import walk_chain
-from analytics.dump.copies.epochs import EpochLine, are_plausible, epoch_line, truncation_offset
+from analytics.dump.copies.leadership import EpochLine, are_plausible, epoch_line, truncation_offset
 from tests.support.log_dirs import written
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.replay.log.internal_partitions import home_of
+from analytics.replay.log.topic_homes import home_of
 from benchmarks.generate import CODECS, Options, write_dump, write_segment
 from tests.support.segments import read_back
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analytics.dump.copies.leadership import Leaders, Leadership, MadeAt, Registered
-from analytics.dump.inspection.leader_clocks import with_leader_clocks
+from analytics.dump.inspection.study import with_leader_clocks
 from analytics.engine.cut_tables import clock_bounds, with_bounds
 
 MINUTE = 60_000

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from analytics.dump.copies.plan import MOST_ABSENT, PlanOptions, absent_partitions, plan
-from analytics.dump.copies.slices import Edges, paint
-from analytics.dump.copies.union import Range
+from analytics.dump.copies.slices import Edges, Range, paint
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.model import MAX_OFFSET, Plan
 from tests.support.batches import Header, batch, record

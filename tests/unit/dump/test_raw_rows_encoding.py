@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from analytics.dump.records.raw_rows_encoding import encoding_that_fits
+from analytics.dump.records.raw_rows_columns import encoding_that_fits
 
 KEYS = [b"\x00\x01\x00\x07billing\x00\x06orders\x00\x00\x00\x02", b"\x00\x02\x00\x01g"]
 

@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.dump.copies.plan import next_offset
-from analytics.dump.files import stable_ends as subject
-from analytics.dump.files.inputs import recognize
-from analytics.dump.files.log_dirs import read_copies
-from analytics.dump.files.stable_ends import (
+from analytics.dump.files import data_logs as subject
+from analytics.dump.files.data_logs import (
     NO_BEGINNING,
     NOT_WHOLE,
     TOO_LONG,
     open_in_snapshot,
     stable_ends,
 )
+from analytics.dump.files.inputs import recognize
+from analytics.dump.files.log_dirs import read_copies
 from tests.support.batches import Header, batch, record
 from tests.support.log_dirs import LogDir
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 from analytics.gaps.gap import gap, gap_of_row, gap_rows
-from analytics.redaction.pseudonyms import Pseudonyms
-from analytics.redaction.tables import names_in, redacted
-from analytics.redaction.text import WITHHELD_TEXT, NamesInText
+from analytics.redaction.redactor import names_in, redacted
+from analytics.redaction.text import WITHHELD_TEXT, NamesInText, Pseudonyms
 from schemas import CONSUMER_OFFSETS
 
 KEY = bytes(range(32))

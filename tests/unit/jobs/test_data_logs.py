@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.dump.files.data_log_times import SEGMENTS, TIMES
+from analytics.dump.files.data_logs import SEGMENTS, TIMES
 from analytics.questions.lag.data_logs import STABLE, DataLogs, data_logs
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed

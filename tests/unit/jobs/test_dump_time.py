@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from analytics.errors import CannotTellError
+from analytics.replay.dump.choices import BeforeEnd, moment
 from analytics.replay.dump.times import remarks, resolved, resolved_time
-from analytics.replay.dump.written_instants import BeforeEnd, moment
 
 HOUR = 3_600_000
 NOON = 1_795_262_400_000

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from analytics.replay.dump.written_instants import BeforeEnd, iso_time
+from analytics.replay.dump.choices import BeforeEnd, iso_time
 from jobs.cli.options.state import Instant
 
 INSTANT = Instant()

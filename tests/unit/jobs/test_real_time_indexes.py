@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from analytics.dump.copies.plan import next_offset
-from analytics.dump.files.data_log_times import data_segments_and_times
+from analytics.dump.files.data_logs import data_segments_and_times
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.questions.lag.data_logs import STABLE, DataLogs

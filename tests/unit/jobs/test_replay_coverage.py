@@ -8,7 +8,7 @@ import pytest
 
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.replay.dump.coverage import coverage_of
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf
 
 OFFSETS = "__consumer_offsets"
 CLEANED = {

@@ -17,7 +17,7 @@ from analytics.decode.selection import Selection
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.internal_topics import partitions_that_fit
-from analytics.replay.log.internal_partitions import home_of
+from analytics.replay.log.topic_homes import home_of
 from jobs.cli.console import Console
 from jobs.cli.incomplete_groups import groups_exit_code
 from jobs.workspaces.replayed import replayed

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.decode.records.tables import table_schema
 from analytics.engine.cut_tables import framed
-from analytics.replay.log.frames import Frame, frame_rows, frames_of_rows
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf, Frame, frame_rows, frames_of_rows
 from analytics.workspace import Workspace
 from tests.support.written_workspace import OFFSETS, write_workspace
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from analytics.decode.records.tables import table_schema
 from analytics.engine import key_places
 from analytics.engine.key_places import internal_topics
-from analytics.replay.log.instants import END
-from analytics.replay.log.internal_partitions import home_of
-from analytics.replay.log.topic_homes import TopicHomes
+from analytics.replay.log.log_times import END
+from analytics.replay.log.topic_homes import TopicHomes, home_of
 from analytics.tables.record_reader import RecordReader
 from analytics.workspace import Workspace
 from tests.support.written_workspace import OFFSETS, write_workspace

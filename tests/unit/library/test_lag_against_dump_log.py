@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.assignors.java_order import string_hash
+from analytics.assignors.group import string_hash
 from tests.support.answered_here import answered, replayed_copies
 from tests.support.dump_folder import bundled_dumps
 from tests.support.lag_histories import PARTITIONS, TOPICS, RandomLog, bytes_of

@@ -9,7 +9,7 @@ import pytest
 
 from analytics.engine.cut_tables import Cut, buckets_of
 from analytics.engine.replay_tasks import record_layout
-from analytics.replay.log.instants import END
+from analytics.replay.log.log_times import END
 from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
 from tests.support.decoded_here import decoded_here

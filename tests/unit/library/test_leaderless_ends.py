@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.replay.log.internal_partitions import home_of
+from analytics.replay.log.topic_homes import home_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.workspaces.replayed import Replayed

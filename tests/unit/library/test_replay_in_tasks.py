@@ -13,11 +13,11 @@ from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.replay_tasks import Run, replay_here, replay_in_tasks, run_task, sorted_rows
 from analytics.engine.replay_work import ReplayWork
+from analytics.replay.dump.choices import moment
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines
-from analytics.replay.dump.written_instants import moment
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given
 from tests.support.decoded_here import decoded_here

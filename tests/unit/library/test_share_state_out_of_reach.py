@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from analytics.questions.timeline.share_losses import out_of_reach_in
-from analytics.replay.log.internal_partitions import home_of_share
-from analytics.replay.log.topic_homes import Era, TopicHomes
+from analytics.replay.log.topic_homes import Era, TopicHomes, home_of_share
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE
 
 TOPIC_ID = "M9BDTMoTQz6coFqm6mxtGw"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.replay.dump.assumptions import (
+from analytics.replay.dump.choices import (
     CLEAN_ELECTIONS,
     ONE_REPLICA,
     UNCLEAN_ELECTIONS_OFF,

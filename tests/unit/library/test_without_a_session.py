@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analytics import open_dump
-from analytics.decode.run import workload
+from analytics.decode import workload
 from analytics.errors import EnvironmentUnfitError
 
 PROGRAM = """

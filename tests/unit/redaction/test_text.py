@@ -11,10 +11,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from analytics.redaction.pseudonyms import Pseudonyms
-from analytics.redaction.redactor import WITHHELD, redacted_document
-from analytics.redaction.tables import names_in, redacted
-from analytics.redaction.text import WITHHELD_TEXT, NamesInText
+from analytics.redaction.redactor import WITHHELD, names_in, redacted, redacted_document
+from analytics.redaction.text import WITHHELD_TEXT, NamesInText, Pseudonyms
 from schemas import tables
 from schemas.identities import kind_of, text_of
 

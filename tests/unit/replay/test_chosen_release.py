@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from analytics.replay.dump.chosen_release import (
+from analytics.replay.log.rules import (
     FROM_RECORDS,
     NAMED,
     NAMED_BEFORE,
+    NEWEST,
     NOTHING,
     ChosenRelease,
     chosen_release,
     named_release,
 )
-from analytics.replay.log.rules import NEWEST
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.questions.describe.description import without_incomplete
 from analytics.questions.share.backlog import with_share_lag
-from analytics.replay.log.arrow_rows import arrow_rows, polars_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from reports.describe.answer import rows_of, shown_columns
 from reports.describe.columns import (
     CONSUMER,

@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.replay.log.internal_partitions import internal_partition
+from analytics.replay.log.topic_homes import internal_partition
 from analytics.tables.record_keys import spread
 
 _ALL = 1 << 64

@@ -7,11 +7,10 @@ import struct
 import numpy as np
 import pytest
 
-from analytics.wire import arrays
-from analytics.wire.columns import Binary, Group, Repeated, struct_array, struct_type
+from analytics.wire import fields
+from analytics.wire.columns import Binary, Group, Repeated, string_array, struct_array, struct_type
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import value_reader
-from analytics.wire.text import string_array
 from schemas import record_type
 
 MEMBER = "ConsumerGroupMemberMetadata"
@@ -72,7 +71,7 @@ def test_a_long_array_takes_a_bounded_number_of_rounds(monkeypatch: pytest.Monke
     group, cursor = read([member([b""] * 300_000)])
     assert not cursor.dead.any()
     assert group.columns["subscribed_topic_names"].size == 1
-    assert rounds < 20 * arrays.LONG
+    assert rounds < 20 * fields.LONG
 
 
 @pytest.mark.parametrize("element", [0, 63, 64, 1500, 1999])
@@ -106,7 +105,7 @@ def test_messages_inside_the_elements_of_a_long_array_are_parsed() -> None:
         topics,
         0,
     )
-    count = 3 * arrays.LONG
+    count = 3 * fields.LONG
     value = struct.pack(">h8sih5sh1sqi", 8, b"consumer", 1, 5, b"range", 1, b"m", 0, count)
     content = np.frombuffer(value + count * member_bytes, np.uint8)
     cursor = Cursor.over(ByteBuffer(content), np.array([0]), np.array([content.size]))

@@ -11,7 +11,7 @@ import pytest
 from analytics.wire.columns import Binary, struct_array, struct_type
 from analytics.wire.cursor import ByteBuffer, Journal
 from analytics.wire.decoder import early_readers, embedded_readers
-from analytics.wire.embedded import EmbeddedReader
+from analytics.wire.structs import EmbeddedReader
 from schemas import embedded
 from schemas.model import EmbeddedUse
 from tests.support.encoder import encode_embedded

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import polars as pl
 
 from analytics.questions.balance.cases.case import COUNT_SOURCES
-from analytics.replay.groups.record_items import in_name_order
+from analytics.replay.groups.coordinator_log import in_name_order
+from analytics.replay.log.spans import TIME
 from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.spans.intervals import TIME
 
 # How many partitions topics have, and how that is known.
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analytics.assignors.group import Group, Member, TopicId, TopicPartition, by_topic
-from analytics.replay.log.internal_partitions import internal_partition
+from analytics.replay.log.topic_homes import internal_partition
 from schemas.evaluation_rules import RebalanceRules
 
 # How groups lie on the partitions of `__consumer_offsets` (``Utils.abs(hashCode)`` mod N).

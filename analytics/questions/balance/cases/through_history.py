@@ -22,7 +22,7 @@ from analytics.questions.balance.cases.at_instant import (
 )
 from analytics.replay.groups.columns import PRESENCE, SUBSCRIPTION
 from analytics.replay.groups.group_records import CLASSIC, CONSUMER_PROTOCOL, CURRENT, TARGET
-from analytics.replay.history.neighbours import EPOCH, LIFE
+from analytics.replay.log.spans import EPOCH, LIFE
 
 # What members held at the ends of epochs: subscriptions, and what had been decided.
 #

@@ -8,9 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analytics.assignors.group import AssignmentRefusedError, Group, Member, TopicPartition
-from analytics.assignors.measure import sharing
-from analytics.assignors.share_simple import assign_share_simple
+from analytics.assignors.group import AssignmentRefusedError, Group, Member, TopicPartition, sharing
+from analytics.assignors.in_member_order import assign_share_simple
 from analytics.questions.balance.cases.case import Case
 from schemas.evaluation_rules import BalanceRules
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from analytics.assignors.group import Assignment, AssignmentRefusedError, Group, TopicPartition
-from analytics.assignors.measure import measure, sharing
+from analytics.assignors.group import (
+    Assignment,
+    AssignmentRefusedError,
+    Group,
+    TopicPartition,
+    measure,
+    sharing,
+)
 from analytics.assignors.registry import ASSIGNORS, assign
 from analytics.questions.balance.cases.case import (
     CLASSIC,

@@ -3,7 +3,7 @@
 All changes are net: a member or a partition that came and went within one epoch counts for nothing.
 
 The assignor of a consumer group is the one that most of its members named, as
-``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.groups.tables` tells the
+``ConsumerGroup.preferredServerAssignor`` has it; `analytics.replay.groups.fold` tells the
 same of the present.
 """
 
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from analytics.replay.codes import combined, grouped
-from analytics.replay.groups.columns import ASSIGNOR, PRESENCE
+from analytics.replay.groups.columns import ASSIGNOR, PRESENCE, combined, grouped
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
     CLASSIC,
@@ -31,13 +30,12 @@ from analytics.replay.groups.group_records import (
     TARGET,
     TOPOLOGY,
 )
-from analytics.replay.history.neighbours import EPOCH, LIFE, ROW, at, in_order, last_up_to, so_far
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import born_from, uncompacted_from
+from analytics.replay.log.losses import WHOLE, Coverage, born_from, uncompacted_from
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.spans import EPOCH, LIFE, ROW, at, in_order, last_up_to, so_far
 
 if TYPE_CHECKING:
-    from analytics.replay.groups.coded_log import Numbers
+    from analytics.replay.groups.columns import Numbers
     from analytics.replay.history.groups.held_items import Held
 
 _LAST_KNOWN = ("assignment_epoch", "topology_epoch")

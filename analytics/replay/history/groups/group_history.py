@@ -10,7 +10,7 @@ import polars as pl
 from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.groups.columns import PENDING
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY, TARGET
-from analytics.replay.history.events.group_life_events import group_life_events, member_events
+from analytics.replay.history.group_life_events import group_life_events, member_events
 from analytics.replay.history.groups.group_epochs import group_epochs
 from analytics.replay.history.groups.group_incarnations import group_incarnations
 from analytics.replay.history.groups.held_items import (
@@ -23,17 +23,22 @@ from analytics.replay.history.groups.held_items import (
     source_topics,
 )
 from analytics.replay.history.groups.load_faults import load_faults
+from analytics.replay.history.groups.loading import UnreadRecords
 from analytics.replay.history.groups.membership_changes import (
     came_with_known_epoch,
     known_epochs,
     membership_changes,
 )
-from analytics.replay.history.groups.unread_records import UnreadRecords
-from analytics.replay.history.neighbours import LIFE
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import born_from, lost_until, uncompacted_from
-from analytics.replay.log.marks import with_marks_of_records
+from analytics.replay.log.losses import (
+    WHOLE,
+    Coverage,
+    born_from,
+    lost_until,
+    uncompacted_from,
+    with_marks_of_records,
+)
 from analytics.replay.log.rules import ReplayRules
+from analytics.replay.log.spans import LIFE
 
 if TYPE_CHECKING:
     from analytics.replay.history.groups.held_items import Held

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.replay.codes import codes, combined
+from analytics.replay.groups.columns import codes, combined
 from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
@@ -22,7 +22,7 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     TARGET,
 )
-from analytics.replay.history.neighbours import (
+from analytics.replay.log.spans import (
     EPOCH,
     FIRST,
     LIFE,

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.replay.codes import codes, combined, dense
-from analytics.replay.groups.columns import ASSIGNOR, PENDING, PRESENCE, SUBSCRIPTION
+from analytics.replay.groups.columns import (
+    ASSIGNOR,
+    PENDING,
+    PRESENCE,
+    SUBSCRIPTION,
+    codes,
+    combined,
+    dense,
+)
 from analytics.replay.groups.group_records import (
     CLASSIC,
     CURRENT,
@@ -24,10 +31,10 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     TARGET,
 )
-from analytics.replay.history.neighbours import LIFE, ROW
+from analytics.replay.log.spans import LIFE, ROW
 
 if TYPE_CHECKING:
-    from analytics.replay.groups.coded_log import Flags, Numbers
+    from analytics.replay.groups.columns import Flags, Numbers
 
 # What was known of a group and of who owned a partition, from record to record.
 #

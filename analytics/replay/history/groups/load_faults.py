@@ -26,23 +26,22 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     TARGET,
 )
-from analytics.replay.history.events.group_life_events import with_word
+from analytics.replay.history.group_life_events import with_word
 from analytics.replay.history.groups.group_incarnations import is_simple
-from analytics.replay.history.groups.owners_on_record import (
+from analytics.replay.history.groups.loading import (
     ANY,
     NOT_NEWER,
     TASKS,
     owners_on_record,
 )
-from analytics.replay.history.neighbours import FIRST, ROW, at, last_before
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.marks import with_marks_of_records
+from analytics.replay.log.losses import WHOLE, Coverage, with_marks_of_records
+from analytics.replay.log.spans import FIRST, ROW, at, last_before
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.releases import load_faults as known_faults
 from schemas.releases import patch_before
 
 if TYPE_CHECKING:
-    from analytics.replay.history.groups.unread_records import UnreadRecords
+    from analytics.replay.history.groups.loading import UnreadRecords
     from analytics.replay.log.rules import LoadingRules, ReplayRules
 
 TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)

@@ -20,17 +20,28 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import contract_frame
-from analytics.replay.codes import codes, combined, grouped
-from analytics.replay.groups.coded_log import first_row
-from analytics.replay.groups.columns import PRESENCE, SUBSCRIPTION
+from analytics.replay.groups.columns import (
+    PRESENCE,
+    SUBSCRIPTION,
+    codes,
+    combined,
+    first_row,
+    grouped,
+)
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
-from analytics.replay.history.neighbours import FIRST, LIFE
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.losses import HOME, born_from, lost_between, lost_until
-from analytics.replay.log.marks import with_marks_of_records
+from analytics.replay.log.losses import (
+    HOME,
+    WHOLE,
+    Coverage,
+    born_from,
+    lost_between,
+    lost_until,
+    with_marks_of_records,
+)
+from analytics.replay.log.spans import FIRST, LIFE
 
 if TYPE_CHECKING:
-    from analytics.replay.groups.coded_log import Flags, Numbers
+    from analytics.replay.groups.columns import Flags, Numbers
     from analytics.replay.history.groups.held_items import Held
 
 # What came to members and went from them, item by item, and what that makes of a moment.

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analytics.questions.balance.cases.case import Placement, placement
-from analytics.replay.log.internal_partitions import home_of
+from analytics.replay.log.topic_homes import home_of
 from schemas.evaluation_rules import rebalance_rules
 
 

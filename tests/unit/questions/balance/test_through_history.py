@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from analytics.questions.balance.cases.through_history import during, numbered
-from analytics.replay.history.neighbours import EPOCH, LIFE
+from analytics.replay.log.spans import EPOCH, LIFE
 
 _TIME = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,8 +12,12 @@ import pyarrow as pa
 import pytest
 
 from analytics.questions.data_quality.great_expectations_engine import INEXACT, Engine
-from analytics.questions.data_quality.judged_table import StoredTable, judged_table, wrong_columns
-from analytics.questions.data_quality.row_checks import CHECKS
+from analytics.questions.data_quality.judged_table import (
+    CHECKS,
+    StoredTable,
+    judged_table,
+    wrong_columns,
+)
 from schemas.expectation_suites import (
     IN_SET,
     NOT_NULL,

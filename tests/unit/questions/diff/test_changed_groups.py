@@ -9,13 +9,13 @@ import polars as pl
 from analytics.questions.diff.changes import (
     GROUP_COLUMNS,
     INCOMPLETE_GROUPS,
+    LOST_LINES,
     MEMBER_COLUMNS,
     SHARE_COLUMNS,
     changed_groups,
     changed_members,
     changed_share_partitions,
 )
-from analytics.questions.diff.elections import LOST_LINES
 
 NOTHING = INCOMPLETE_GROUPS.to_frame()
 NO_ELECTION = LOST_LINES.to_frame()

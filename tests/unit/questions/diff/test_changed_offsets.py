@@ -12,11 +12,11 @@ import pytest
 from analytics.questions.diff.changes import (
     INCOMPLETE_GROUPS,
     LEFT_OUT_TOPICS,
+    LOST_LINES,
     OFFSET_COLUMNS,
     changed_offsets,
     topics_born_again,
 )
-from analytics.questions.diff.elections import LOST_LINES
 
 WHEN = datetime(2026, 11, 21, 9, tzinfo=UTC)
 SCHEMA: dict[str, Any] = {

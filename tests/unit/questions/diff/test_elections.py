@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from analytics.questions.diff.elections import LOST_LINES, lost_lines, with_elections
+from analytics.questions.diff.changes import LOST_LINES, lost_lines, with_elections
 
 OFFSETS = "__consumer_offsets"
 ELECTED = datetime(2026, 11, 21, 9, 20, 36, tzinfo=UTC)

@@ -19,7 +19,7 @@ from analytics.questions.expiration.retention_settings import (
     Retention,
     Setting,
 )
-from analytics.replay.metadata.coordinator_starts import STARTS
+from analytics.replay.history.partition_history import STARTS
 from analytics.replay.metadata.metadata_log import Beginning
 from tests.support.expiration_logs import Around, Row, log_of, removals_in, state_of
 

@@ -25,9 +25,9 @@ from analytics.questions.expiration.tables import (
     ReplayedFacts,
     expiration_tables,
 )
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.history.partition_history import STARTS
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.coordinator_starts import STARTS
 from schemas.expiration_rules import OFFSET_STATUSES, audit_rules, expiration_eras
 from tests.support.expiration_logs import NO_LOG, committed_in, log_of, state_of
 from tests.support.reference_expiration import Coordinator

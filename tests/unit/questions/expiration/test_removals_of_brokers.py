@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.questions.expiration.retention_settings import ASSUMED, OPTION, Retention, Setting
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.metadata.coordinator_starts import TABLES as OF_STARTS
-from analytics.replay.metadata.coordinator_starts import coordinator_starts
+from analytics.replay.history.partition_history import START_TABLES as OF_STARTS
+from analytics.replay.history.partition_history import coordinator_starts
+from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from tests.support.decoded_frames import tables_of_dump
 from tests.support.expiration_logs import (

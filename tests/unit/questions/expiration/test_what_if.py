@@ -21,8 +21,8 @@ from analytics.questions.expiration.retention_what_if import (
     retention_costs,
     retention_what_if,
 )
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.log_clocks import LogClock
+from analytics.replay.log.log_times import LogClock
+from analytics.replay.log.losses import Coverage
 from tests.support.expiration_logs import committed_in, log_of, rows_of, state_of
 from tests.support.reference_expiration import Coordinator
 

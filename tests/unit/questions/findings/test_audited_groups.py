@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from analytics.questions.findings.applied_rules import applied_rules
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
 from analytics.questions.findings.findings_in_parts import counts_of
+from analytics.questions.findings.findings_of import applied_rules
 from schemas import table
 from schemas.finding_rules import finding_rules
 from schemas.gaps import Template

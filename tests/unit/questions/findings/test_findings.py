@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.findings.changes import with_changes
-from analytics.questions.findings.found import findings
-from analytics.questions.findings.suppressions import Suppression, suppressed
+from analytics.questions.findings.configured_rules import Suppression, suppressed
+from analytics.questions.findings.found import findings, with_changes
 from schemas.finding_rules import FindingRule, rule_of
 from schemas.model import SchemaError
 

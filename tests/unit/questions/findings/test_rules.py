@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.questions.findings.configured_rules import SUPPRESSIONS
 from analytics.questions.findings.found import findings
-from analytics.questions.findings.suppressions import SUPPRESSIONS
 from reports.quantities import duration, size_of
 from schemas.finding_rules import SEVERITIES, FindingRule, finding_rules
 from tests.support import written_workspace

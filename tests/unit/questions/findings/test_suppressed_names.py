@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.questions.findings.configured_rules import Suppression, suppressed
 from analytics.questions.findings.found import FINDINGS
-from analytics.questions.findings.suppressions import Suppression, suppressed
 from tests.unit.questions.findings.test_findings import NOON
 
 COLUMNS = ("rule", "group_id", "topic")

@@ -15,7 +15,7 @@ from analytics.contracts import contract_schema
 from analytics.questions.lag.movement import HISTORY as READ
 from analytics.questions.lag.movement import in_order, movement
 from analytics.questions.lag.pace import log_ends
-from analytics.replay.log.log_clocks import LogClock
+from analytics.replay.log.log_times import LogClock
 from analytics.replayed.end_offsets import SAMPLES
 from schemas.evaluation_rules import JumpRules, lag_rules
 from tests.support.reference_moves import MOST, Committed, ReferenceMoves

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analytics.questions.rebalances.causes import causes
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 from schemas.evaluation_rules import coordinator_failures, rebalance_causes, rebalance_rules
 from schemas.reading import words_of
 from tests.support.contract_rows import rows_of

@@ -9,11 +9,13 @@ import polars as pl
 import pytest
 
 from analytics.dump.inspection.found_losses import Loss
-from analytics.questions.rebalances.epochs import stored_again
-from analytics.questions.rebalances.rebalance_tables import AskedTime, rebalance_tables
-from analytics.questions.rebalances.stalled_members import last_progress
-from analytics.questions.rebalances.storms import group_churn
-from analytics.replay.log.coverage import Coverage
+from analytics.questions.rebalances.epochs import group_churn, stored_again
+from analytics.questions.rebalances.rebalance_tables import (
+    AskedTime,
+    last_progress,
+    rebalance_tables,
+)
+from analytics.replay.log.losses import Coverage
 from schemas.evaluation_rules import rebalance_rules
 from tests.support.contract_rows import rows_of
 

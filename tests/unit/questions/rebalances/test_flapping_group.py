@@ -14,7 +14,7 @@ import pytest
 from analytics.contracts import contract_frame
 from analytics.questions.rebalances.epochs import stored_again
 from analytics.questions.rebalances.rebalance_tables import AskedTime, rebalance_tables
-from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.losses import WHOLE
 from schemas.evaluation_rules import rebalance_rules
 from tests.support.contract_rows import rows_of
 from tests.support.replayed_dumps import replayed_dump

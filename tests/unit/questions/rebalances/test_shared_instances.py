@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.questions.rebalances.stalled_members import shared_instances
+from analytics.questions.rebalances.rebalance_tables import shared_instances
 from analytics.replay.history.groups.group_history import group_history, group_steps
-from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.history_log import Written, history_rows, topic_names
 from tests.support.reference_offsets import GroupRecord

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from analytics.dump.inspection.found_losses import Loss
-from analytics.questions.rebalances.storms import rebalance_storms
-from analytics.replay.log.coverage import Coverage
+from analytics.questions.rebalances.epochs import rebalance_storms
+from analytics.replay.log.losses import Coverage
 from tests.support.contract_rows import rows_of
 from tests.support.plain_storms import Begun, Storm, plain_storms
 

@@ -26,8 +26,8 @@ from analytics.questions.share.settings import (
 )
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.questions.share.state_topic import StateCoverage
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.log_clocks import LogClock
+from analytics.replay.log.log_times import LogClock
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.end_offsets import SAMPLES, EndOffsetSamples
 from schemas import record_types
 from schemas.share_rules import ShareRules, share_rules

@@ -17,7 +17,7 @@ from analytics.questions.share.share_log import share_log
 from analytics.questions.share.stall_history import stall_history
 from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import STATE_NAMES
-from analytics.replay.log.log_clocks import LogClock
+from analytics.replay.log.log_times import LogClock
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import ACKNOWLEDGED, AVAILABLE, FINAL, Truth, random_leader

@@ -20,8 +20,8 @@ from analytics.questions.share.settings import (
 )
 from analytics.questions.share.state_topic import StateCoverage
 from analytics.questions.share.status import GROUPS_WENT_BACK, NOT_SEEN, WENT_BACK, sums_of
-from analytics.replay.log.internal_partitions import home_of_share
-from analytics.replay.log.log_clocks import LogClock
+from analytics.replay.log.log_times import LogClock
+from analytics.replay.log.topic_homes import home_of_share
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update

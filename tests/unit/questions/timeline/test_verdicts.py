@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analytics.decode.losses.unjudged_elections import Unjudged
+from analytics.decode.unjudged_elections import Unjudged
 from tests.support.offset_changes import HOME, PLACE, change, in_force, minute, verdicts_of
 
 GROUPS = {"billing": HOME}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analytics.contracts import table_of
 from analytics.questions.usage.key_usage import with_expired
-from analytics.replay.log.arrow_rows import polars_rows
+from analytics.replay.log.row_columns import polars_rows
 from schemas import table
 
 

@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 from analytics.contracts import table_of
-from analytics.questions.usage.cleaner import LogSettings
-from analytics.questions.usage.coordinator_load import (
+from analytics.questions.usage.accounts import (
     Placed,
     coordinator_load,
     log_sums,
     placed,
 )
+from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.question import not_in_both, outlooks, usage_growth
-from analytics.replay.log.arrow_rows import polars_rows
-from analytics.replay.log.internal_partitions import home_of
+from analytics.replay.log.row_columns import polars_rows
+from analytics.replay.log.topic_homes import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules
 

@@ -11,10 +11,10 @@ from analytics.contracts import contract_schema
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.fold import GroupState, folded_groups, groups_gone
 from analytics.replay.groups.group_records import KINDS, MEMBER_ROLES
-from analytics.replay.groups.tables import assignments, groups, members
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
+from analytics.replay.state import assignments, groups, members
 from schemas import table
 from tests.support.decoded_frames import frames_of
 from tests.support.history_log import rows_by_group

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from analytics.contracts import contract_schema
-from analytics.replay.history.events.group_life_events import with_causes_of_endings
-from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.history.group_life_events import with_causes_of_endings
+from analytics.replay.log.losses import WHOLE, Coverage
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 GROUP = {"group_id": "fleet", "coordinator_partition": 3}

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics.replay.history.events.dependency_events import (
+from analytics.replay.history.dependency_events import (
     DependencyRecords,
     config_events,
     config_records,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from analytics.replay.history.data_partitions import elections, unclean_takeovers
+from analytics.replay.history.partition_history import elections, unclean_takeovers
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of

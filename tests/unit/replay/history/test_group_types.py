@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from analytics.replay.history.groups.group_history import group_history, group_steps
-from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.group_histories import random_history
 from tests.support.group_types_told import Known, told_one_by_one

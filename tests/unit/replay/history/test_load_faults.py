@@ -13,7 +13,7 @@ import pytest
 
 from analytics.dump.inspection.found_losses import Loss
 from analytics.replay.history.groups.group_history import faults_of, group_steps
-from analytics.replay.log.coverage import WHOLE, Coverage
+from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
 from schemas.releases import load_faults as known_faults
 from tests.support.decoded_frames import frame_of

@@ -8,7 +8,7 @@ import pytest
 
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.coverage import WHOLE
+from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from schemas import CONSUMER_OFFSETS, tables
 from tests.support.decoded_frames import frames_of_dump

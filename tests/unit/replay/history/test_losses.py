@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 from tests.support.told_offset_history import told_offset_history
 
 OFFSETS = "__consumer_offsets"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from analytics.replay.history.coordinator_epochs import (
+from analytics.replay.history.partition_history import (
     TABLES,
     coordinator_epochs,
     epochs_seen,
     noted_epochs,
 )
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 from tests.support.decoded_frames import frames_of
 from tests.unit.replay.history.test_coordinator_epochs import ELECTED, OFFSETS, at, row
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.history.events.dependency_events import share_events
+from analytics.replay.history.dependency_events import share_events
 from analytics.replay.history.share_partition_epochs import (
     archives,
     share_partition_epochs,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.replay.dump.assumptions import CLEAN_ELECTIONS
+from analytics.replay.dump.choices import CLEAN_ELECTIONS
 from analytics.workspace import Workspace
 from schemas import record_type
 from tests.support.decoded_here import decoded_here

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.replay.log.internal_partitions import home_of, internal_partition, share_key
+from analytics.replay.log.topic_homes import home_of, internal_partition, share_key
 from tests.support import replayed_cuts
 
 OF_50 = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analytics.replay.log.lines import FollowedLine, Piece, lines_at
+from analytics.replay.dump.followed_lines import FollowedLine, Piece, lines_at
 
 OFFSETS = "__consumer_offsets"
 

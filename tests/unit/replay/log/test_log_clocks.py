@@ -9,7 +9,7 @@ import pytest
 
 from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.dump.coverage import clocks_in
-from analytics.replay.log.log_clocks import NOBODY, LogClock, doubtful_times
+from analytics.replay.log.log_times import NOBODY, LogClock, doubtful_times
 
 KEY = ("__consumer_offsets", 3)
 OFFSETS = np.arange(30)

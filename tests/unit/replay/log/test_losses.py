@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from analytics.dump.inspection.found_losses import Loss, merged
-from analytics.replay.log.coverage import Coverage
 from analytics.replay.log.losses import (
     HOME,
+    Coverage,
     born_from,
     lost_between,
     lost_until,
@@ -18,7 +18,7 @@ from analytics.replay.log.losses import (
     uncompacted_from,
     with_missing,
 )
-from analytics.replay.log.record_position import AFTER_ALL
+from analytics.replay.log.row_columns import AFTER_ALL
 
 OFFSETS = "__consumer_offsets"
 PARTITIONS, END, PLACES = 12, 400, 2000

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.dump.inspection.found_losses import DELETED, OPEN_END, Loss, loss_rows
-from analytics.replay.log.ends_at import Beside, Ends, first_later
-from analytics.replay.log.lines import CANNOT_TELL, LED, FollowedLine
-from analytics.replay.log.losses_at import losses_at, what_took_history
+from analytics.replay.dump.followed_lines import CANNOT_TELL, LED, FollowedLine
+from analytics.replay.log.ends_at import Beside, Ends, first_later, losses_at, what_took_history
 from analytics.workspace import Workspace
 
 TOPIC = "__consumer_offsets"

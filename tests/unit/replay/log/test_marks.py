@@ -5,9 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from analytics.dump.inspection.found_losses import OPEN_END, Loss
-from analytics.replay.log.coverage import WHOLE, Coverage
-from analytics.replay.log.frames import Frame
-from analytics.replay.log.marks import with_marks_of, with_marks_of_records
+from analytics.replay.log.log_times import Frame
+from analytics.replay.log.losses import WHOLE, Coverage, with_marks_of, with_marks_of_records
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 LOG = (CONSUMER_OFFSETS, 3)

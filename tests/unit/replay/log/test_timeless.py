@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.instants import AsOf
+from analytics.replay.log.log_times import AsOf
 from tests.support.decoded_frames import frames_of
 
 NOON = datetime(2018, 7, 1, 12, tzinfo=UTC)

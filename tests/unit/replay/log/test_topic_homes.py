@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from analytics.replay.log.internal_partitions import home_of
 from analytics.replay.log.topic_homes import (
     NOT_SEEN,
     PLACES,
@@ -16,6 +15,7 @@ from analytics.replay.log.topic_homes import (
     TopicHomes,
     disputed_keys,
     eras_of,
+    home_of,
     homes_at,
     with_misplaced,
 )

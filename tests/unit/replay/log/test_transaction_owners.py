@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.transaction_owners import transaction_owners, with_owner
+from analytics.replay.offsets.effective_commits import transaction_owners, with_owner
 from tests.support.decoded_frames import frames_of
 
 OFFSETS = "__consumer_offsets"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.replay.metadata.coordinator_starts import TABLES, coordinator_starts
+from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from tests.support.expiration_logs import Row, frame_of, state_of
 from tests.support.metadata_records import NEW, OLD, change, partition, topic
@@ -50,7 +50,7 @@ def test_a_broker_that_starts_again_while_it_leads_begins_anew() -> None:
     for offset, ((name, value), _) in enumerate(STEPS):
         place = {"topic": "__cluster_metadata", "offset": offset, "segment": segment}
         rows.setdefault(name, []).append({**place, "timestamp": at(offset), "value": value})
-    names = {*TABLES, *AROUND}
+    names = {*START_TABLES, *AROUND}
     decoded = {name: frame_of(name, rows.get(name, ())) for name in names}
     topics = [("__consumer_offsets", NEW), ("orders", OLD)]
     known = state_of("topics", [{"topic": name, "topic_id": each} for name, each in topics])

@@ -11,17 +11,20 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.frames import Frame
-from analytics.replay.metadata.configs import configs
-from analytics.replay.metadata.metadata_cuts import (
+from analytics.replay.between_cuts import (
     marked_configs,
     marked_leaders,
     marked_topics,
     metadata_cuts,
 )
-from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
-from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.log.log_times import Frame
+from analytics.replay.log.losses import Coverage
+from analytics.replay.metadata.metadata_log import (
+    MetadataLog,
+    configs,
+    metadata_log,
+    partition_leaders,
+)
 from analytics.replay.metadata.topics import named_in_records, topics
 from schemas import table
 from tests.support.decoded_frames import frames_of

@@ -8,9 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.metadata.configs import configs
-from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
-from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.metadata.metadata_log import (
+    MetadataLog,
+    configs,
+    metadata_log,
+    partition_leaders,
+)
 from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic

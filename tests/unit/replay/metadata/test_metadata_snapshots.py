@@ -13,10 +13,8 @@ import polars as pl
 import pytest
 
 from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.instants import AsOf
-from analytics.replay.metadata.configs import configs
-from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.log.log_times import AsOf
+from analytics.replay.metadata.metadata_log import configs, metadata_log, partition_leaders
 from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.dump_log import read_dump_log

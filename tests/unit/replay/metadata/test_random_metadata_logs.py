@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.replay.history.data_partitions import elections
-from analytics.replay.metadata.configs import configs
-from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
-from analytics.replay.metadata.partition_leaders import partition_leaders
+from analytics.replay.history.partition_history import elections
+from analytics.replay.metadata.metadata_log import (
+    MetadataLog,
+    configs,
+    metadata_log,
+    partition_leaders,
+)
 from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import TABLES

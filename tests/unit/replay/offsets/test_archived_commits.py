@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from analytics.dump.inspection.found_losses import Loss, merged
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets
 from tests.support.decoded_frames import frames_of, named_rows

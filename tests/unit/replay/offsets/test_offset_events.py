@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from analytics.contracts import contract_schema
+from analytics.replay.history.dependency_events import events_of_offsets, transaction_events
 from analytics.replay.offsets.commit_rows import marker_rows
-from analytics.replay.offsets.offset_events import events_of_offsets, transaction_events
 from tests.support.commit_frames import decoded_rows, ended_rows
 from tests.support.reference_offset_history import Log
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.coverage import Coverage
+from analytics.replay.log.losses import Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import (
     committed_offsets,

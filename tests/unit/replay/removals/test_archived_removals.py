@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from analytics.dump.inspection.found_losses import OPEN_END
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.log_clocks import LogClock
+from analytics.replay.log.log_times import LogClock
+from analytics.replay.log.losses import Coverage
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 from tests.support.archived_removals import (
     ARCHIVED,

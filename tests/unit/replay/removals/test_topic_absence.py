@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from analytics.contracts import contract_schema
-from analytics.replay.log.coverage import Coverage
-from analytics.replay.log.meanings import TIME
-from analytics.replay.removals.removal_causes import with_topic_absence
+from analytics.replay.log.losses import Coverage
+from analytics.replay.log.row_columns import TIME
+from analytics.replay.removals.removed_offsets import with_topic_absence
 from tests.support.told_removals import beginning_of, told_removals
 
 BEFORE, START, AFTER = (datetime(2026, 11, 21, hour, tzinfo=UTC) for hour in (9, 10, 11))

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from analytics.contracts import contract_schema
-from analytics.replay.log.meanings import TIME
+from analytics.replay.log.row_columns import TIME
 from analytics.replay.removals.removed_offsets import with_topic_deletion
 
 REMOVED = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.replay.spans.group_spans import group_spans
+from analytics.replay.removals.group_spans import group_spans
 from tests.support.expiration_logs import log_of
 from tests.support.group_histories import decoded_rows, random_history
 from tests.support.reference_group_coordinator import ReferenceGroupCoordinator

@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import polars as pl
 from hypothesis import given
 
-from analytics.replay.log.record_position import AFTER_ALL, BEFORE_ALL
-from analytics.replay.spans.intervals import SPAN, SPAN_TYPES, joined_spans, overlap, until_next
+from analytics.replay.log.row_columns import AFTER_ALL, BEFORE_ALL
+from analytics.replay.log.spans import SPAN, SPAN_TYPES, joined_spans, overlap, until_next
 
 KEY = ("key",)
 Span = tuple[str, int, int, int]

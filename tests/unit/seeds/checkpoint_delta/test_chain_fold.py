@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.seeds.checkpoint_delta.chain_fold import fold_chains, follow_chains
-from analytics.seeds.checkpoint_delta.chain_records import ChainLog
 from analytics.seeds.checkpoint_delta.chain_tables import chain_tables
+from analytics.seeds.checkpoint_delta.control_segments import ChainLog
 from tests.support.chain_histories import as_rows, harmed, written
 from tests.support.reference_chains import ChainRecord, Range, recover
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.dump.batches.walks import walk_copy
 from analytics.errors import InputNotRecognizedError
-from analytics.seeds.checkpoint_delta.chain_records import ChainLog
+from analytics.seeds.checkpoint_delta.control_segments import ChainLog
 from analytics.seeds.checkpoint_delta.inputs import chain_inputs
 from tests.support.chain_histories import as_control_batch, as_rows, as_value, written
 from tests.support.reference_chains import ChainRecord

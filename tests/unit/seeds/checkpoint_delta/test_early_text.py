@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from analytics.seeds.checkpoint_delta.chain_fold import fold_chains
-from analytics.seeds.checkpoint_delta.chain_records import ChainLog, Lost
 from analytics.seeds.checkpoint_delta.chain_tables import chain_tables
+from analytics.seeds.checkpoint_delta.control_segments import ChainLog, Lost
 from analytics.seeds.checkpoint_delta.inputs import chain_inputs
 from tests.support.chain_histories import as_rows
 from tests.support.reference_chains import ChainRecord, Range

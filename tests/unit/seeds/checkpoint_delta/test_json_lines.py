@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.seeds.checkpoint_delta.chain_records import ChainLog
+from analytics.seeds.checkpoint_delta.control_segments import ChainLog
 from analytics.seeds.checkpoint_delta.inputs import chain_inputs
 from tests.support.chain_histories import as_rows
 from tests.support.reference_chains import ChainRecord, Range

@@ -9,8 +9,7 @@ import pytest
 
 from analytics.errors import InputNotRecognizedError
 from analytics.seeds.checkpoint_files.recognized import read_checkpoints
-from analytics.seeds.region.merge import merged
-from analytics.seeds.region.seek_plan import latest_complete
+from analytics.seeds.region.merge import latest_complete, merged
 from analytics.seeds.region.table import evaluate_regions
 from schemas.evaluation_rules import region_rules
 

@@ -9,9 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.seeds.region.commits import HISTORY, requests_of, shown_since
 from analytics.seeds.region.contributions import Contribution
-from analytics.seeds.region.drains import Drain, Evidence, drains_of, left_out_reasons
+from analytics.seeds.region.drains import (
+    HISTORY,
+    Drain,
+    Evidence,
+    drains_of,
+    left_out_reasons,
+    requests_of,
+    shown_since,
+)
 from analytics.seeds.region.merge import merged
 from tests.unit.seeds.region.contributed import RULES, contribution, place
 

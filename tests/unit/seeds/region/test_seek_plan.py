@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from analytics.seeds.region.members import Matched, Member, Owned, OwnersThen, matched
-from analytics.seeds.region.merge import Checkpoint
-from analytics.seeds.region.seek_plan import (
+from analytics.seeds.region.contributions import Matched, Member, Owned, OwnersThen, matched
+from analytics.seeds.region.merge import (
+    Checkpoint,
     Committed,
     Log,
     Present,

@@ -1,1 +1,0 @@
-"""What a dump lost: lines of history, elections that lost records, records that do not decode."""

@@ -1,1 +1,0 @@
-"""A decode run: tasks, what became of every record, the manifest."""

@@ -1,0 +1,239 @@
+"""The times of a log: instants asked about, where it is cut by them, what they measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from analytics.epoch_times import iso_time
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+# Where a log is cut by a time when the times of its records go back.
+#
+# Records lie in the order in which they were appended; their times are what a clock said, and a
+# clock may be set. So a cut by a time is a cut of the log, never a choice of single records. One
+# cut ends before the first record that is later than the time, the other after the last record
+# that is not. Where the times never go back both are one. Else the records between them may count
+# or not: what they are about is not certain.
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The two cuts of a partition at a time.
+
+    Attributes:
+        certain_end: The offset of the first record that is later: all before it count.
+        possible_end: The offset after the last record that is not later: none from it on counts.
+        later_ms: The time of the first later record, epoch milliseconds.
+        earlier_ms: The time of the last record that is not later; None where the records between
+            the cuts have times that are not believed.
+    """
+
+    certain_end: int
+    possible_end: int
+    later_ms: int
+    earlier_ms: int | None = None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether both cuts are one."""
+        return self.possible_end <= self.certain_end
+
+    def why(self, topic: str, partition: int) -> str:
+        """Return in words why records of the partition may count or not."""
+        last = self.possible_end - 1
+        offsets = (
+            f"offset {last}"
+            if last == self.certain_end
+            else (f"offsets {self.certain_end} to {last}")
+        )
+        if self.earlier_ms is None:
+            return (
+                f"{topic}-{partition} says {_iso(self.later_ms)} at offset {self.certain_end}, "
+                f"which is not believed; whether {offsets} had been written by then cannot be told"
+            )
+        return (
+            f"the times of {topic}-{partition} go back: offset {self.certain_end} says "
+            f"{_iso(self.later_ms)}, offset {last} says {_iso(self.earlier_ms)}; whether "
+            f"{offsets} had been written by then cannot be told"
+        )
+
+
+Frames = Mapping[tuple[str, int], Frame]
+
+
+def frame_rows(frames: Frames) -> list[dict[str, Any]]:
+    """Return frames as the manifest of a replay has them."""
+    return [
+        {
+            "topic": topic,
+            "partition": partition,
+            "certain_end": each.certain_end,
+            "possible_end": each.possible_end,
+            "later_ms": each.later_ms,
+            "earlier_ms": each.earlier_ms,
+        }
+        for (topic, partition), each in sorted(frames.items())
+    ]
+
+
+def frames_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Frame]:
+    """Return frames of the manifest's rows."""
+    names = ("certain_end", "possible_end", "later_ms", "earlier_ms")
+    return {(row["topic"], row["partition"]): Frame(*(row[name] for name in names)) for row in rows}
+
+
+def disputed(frames: Frames, topic: str) -> dict[int, Frame]:
+    """Return by partition of a topic the frames whose two cuts differ."""
+    return {
+        partition: each
+        for (of_topic, partition), each in frames.items()
+        if of_topic == topic and not each.is_certain
+    }
+
+
+def _iso(time_ms: int) -> str:
+    return iso_time(time_ms) or f"{time_ms} ms"
+
+
+# The instant asked about: the end of each internal partition's log, or a time.
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """Which records count.
+
+    Attributes:
+        offsets: End offset (exclusive) by topic and partition; partitions not named are taken to
+            their end.
+        timestamp_ms: Epoch milliseconds; a record counts if its append time is not later. One
+            without a time (message format 0) counts unless something says that it is later
+            (`timeless_ends`).
+        frames: Of the partitions whose times go back, by topic and partition: there all records
+            before `possible_end` count, whatever their times.
+    """
+
+    offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    timestamp_ms: int | None = None
+    frames: Mapping[tuple[str, int], Frame] = field(default_factory=dict)
+
+    @property
+    def is_end(self) -> bool:
+        """Whether everything counts."""
+        return not self.offsets and self.timestamp_ms is None
+
+
+END = AsOf()
+
+
+# What the times of a log's records measure, where a clock was set or a leader's was wrong.
+#
+# Records of a partition follow each other; where one has an earlier time than the one before it a
+# clock was set, or the next leader has another one. How far it went back no record shows, as
+# nothing tells how long it was between the two; nor when a clock that is behind was put right, or
+# one that is right was set ahead: it only seems that nothing happened for longer. So in such a
+# log no time measures how long something took. Where the metadata log shows whose clock was
+# wrong, only what that broker wrote is in doubt.
+
+Span = tuple[int, int]
+NOBODY: Final = -1
+"""In place of a stretch that a wrong clock wrote: a clock that nothing contradicts."""
+
+
+@dataclass(frozen=True)
+class LogClock:
+    """The clocks of one log; all offsets in order.
+
+    Attributes:
+        steps: Between the first and the last of each, which are mostly the same offset, lie the
+            first records behind a step back.
+        wrong: Which offsets were written by brokers whose clocks are known to have been wrong: the
+            first of each stretch, and the one after its last.
+    """
+
+    steps: tuple[Span, ...] = ()
+    wrong: tuple[Span, ...] = ()
+
+    @property
+    def first_doubt(self) -> int | None:
+        """The first offset whose time may be another clock's than that of those before it."""
+        return min((first for first, _ in (*self.steps, *self.wrong)), default=None)
+
+    @property
+    def unexplained(self) -> tuple[Span, ...]:
+        """The steps back that are not between a broker whose clock was wrong and another one."""
+        edges = {offset for span in self.wrong for offset in span}
+        return tuple(each for each in self.steps if each[0] != each[1] or each[0] not in edges)
+
+    def until(self, end: int | None) -> LogClock | None:
+        """Return what is known of the records before an offset, None of all; None for nothing."""
+        kept = self
+        if end is not None:
+            steps, wrong = (
+                tuple((first, min(last, bound)) for first, last in spans if first < end)
+                for spans, bound in ((self.steps, end - 1), (self.wrong, end))
+            )
+            kept = replace(self, steps=steps, wrong=wrong)
+        return kept if kept.steps or kept.wrong else None
+
+    def is_wrong(self, offsets: Numbers) -> Flags:
+        """Return which records were written by a broker whose clock was wrong."""
+        found: Flags = self.stretch_of(offsets) != NOBODY
+        return found
+
+    def are_doubtful(self, offsets: Numbers) -> Flags:
+        """Return of which records the time measures nothing."""
+        if self.unexplained:
+            return np.ones(offsets.shape, np.bool_)
+        return self.is_wrong(offsets)
+
+    def stretch_of(self, offsets: Numbers) -> Numbers:
+        """Return which stretch of a wrong clock each record is in, `NOBODY` for none."""
+        first, end = np.array(self.wrong, np.int64).reshape(-1, 2).T
+        place = np.searchsorted(first, offsets, side="right") - 1
+        is_in = (place >= 0) & (offsets < np.append(end, 0)[place])
+        return np.where(is_in, place, NOBODY)
+
+    def is_other(self, after: Numbers, until: Numbers) -> Flags:
+        """Return which records another clock wrote than wrote an earlier one of the same pair.
+
+        Args:
+            after: The earlier ones.
+            until: The other ones; `NOBODY` for the instant, which no clock tells that is wrong.
+        """
+        found: Flags = self.stretch_of(after) != self.stretch_of(until)
+        for first, last in self.unexplained:
+            found |= (last > after) & ((until == NOBODY) | (first <= until))
+        return found
+
+
+Clocks = Mapping[tuple[str, int], LogClock]
+"""By topic and partition; those that are not there have clocks that nothing contradicts."""
+
+
+def clocks_of_topic(clocks: Clocks, topic: str) -> dict[int, LogClock]:
+    """Return those of a topic, by partition."""
+    return {number: clock for (name, number), clock in clocks.items() if name == topic}
+
+
+def doubtful_times(clocks: Mapping[int, LogClock], partitions: Numbers, offsets: Numbers) -> Flags:
+    """Return of which records of a topic the time measures nothing.
+
+    Args:
+        clocks: Of `clocks_of_topic`.
+        partitions: Of each record.
+        offsets: Likewise.
+    """
+    found = np.zeros(len(partitions), np.bool_)
+    for number, clock in clocks.items():
+        here = partitions == number
+        found[here] = clock.are_doubtful(offsets[here])
+    return found
