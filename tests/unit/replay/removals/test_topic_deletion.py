@@ -16,7 +16,7 @@ from analytics.replay.removals.removed_offsets import (
     with_topic_deletion,
 )
 
-REMOVED = {
+REMOVED: dict[str, Any] = {
     "coordinator_partition": pl.Int32,
     "position": pl.Int64,
     "topic": pl.String,
