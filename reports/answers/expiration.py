@@ -343,10 +343,10 @@ def _for_people(
     return "\n\n".join(filter(None, parts))
 
 
-def _beside(tables: Mapping[str, Rows], wanted: OutputFormat) -> list[LongSection]:
+def _beside(tables: Mapping[str, Rows], options: OutputFormat) -> list[LongSection]:
     """Return what became of groups where any should not be; the rest where people ask for it."""
     endings = LongSection(tables["group_endings"], _ending_section)
-    if not wanted.table:
+    if not options.table:
         return [endings] if _PROBLEM in words_in(endings.rows, "verdict") else []
     requests = tables.get("commit_requests")
     return [endings, *([LongSection(requests, _request_section)] if requests is not None else [])]

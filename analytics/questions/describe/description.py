@@ -231,7 +231,7 @@ def offsets_of_all(
 def _offsets_of_part(
     make: Callable[[Description], pa.Table],
     ends: pa.Table,
-    gone: pa.Array,
+    deleted_topics: pa.Array,
     rows: Mapping[str, pl.DataFrame],
 ) -> PartAnswer:
     """Return what is made of some whole groups, and which topics have no name.
@@ -239,12 +239,14 @@ def _offsets_of_part(
     Args:
         make: As `offsets_of_all` takes it.
         ends: Of `end_offsets_at`.
-        gone: Of `topics_gone`.
+        deleted_topics: Of `topics_gone`.
         rows: `_OF_OFFSETS` of theirs.
     """
     tables = {name: arrow_rows(each) for name, each in rows.items()}
+    # Share state outlives its group.
+    names = tables["groups"]["group_id"].combine_chunks()
     (given, unnamed), (shares, others) = (
-        with_names(_of_topics_there(tables[name], gone))
+        with_names(_of_topics_there(_of_groups(tables[name], names), deleted_topics))
         for name in ("assignments", "share_partitions")
     )
     committed = without_incomplete(tables["committed_offsets"])

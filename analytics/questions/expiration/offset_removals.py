@@ -252,16 +252,16 @@ def together(parts: Sequence[Removing]) -> Removing:
     )
 
 
-def removed_with(rows: pl.DataFrame, known: Removing, starts: pl.DataFrame) -> Removed:
+def removed_with(rows: pl.DataFrame, evidence: Removing, starts: pl.DataFrame) -> Removed:
     """Return what was removed of some whole groups with what judges it.
 
     Args:
         rows: Of `removed_of`, of these groups.
-        known: Of `together`, of all groups.
+        evidence: Of `together`, of all groups.
         starts: `STARTS`; no rows where there is no metadata log.
     """
-    begun = first_records(known.begun, rows, starts)
-    return Removed(rows, begun, known.modern_ms, known.purges)
+    begun = first_records(evidence.begun, rows, starts)
+    return Removed(rows, begun, evidence.modern_ms, evidence.purges)
 
 
 def offset_removals(

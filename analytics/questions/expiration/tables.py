@@ -364,22 +364,22 @@ def _evaluated(
 
 
 def _at_end(
-    gone: pl.DataFrame,
-    found: pl.DataFrame,
+    removed: pl.DataFrame,
+    expiration: pl.DataFrame,
     pending: pl.DataFrame,
     groups: pl.DataFrame,
     log: OffsetLog,
 ) -> GroupsAtEnd:
     """Return what is known at the instant of groups that lost offsets."""
-    lost = gone.select(pl.col("group_id").cast(pl.String)).unique()
-    named = found.select(pl.col("group_id").cast(pl.String)).unique()
-    known = (
+    lost = removed.select(pl.col("group_id").cast(pl.String)).unique()
+    named = expiration.select(pl.col("group_id").cast(pl.String)).unique()
+    rows_of_all = (
         named,
         pending.select("group_id"),
         groups.select(OF_GROUPS),
         group_tombstones(log.records.decoded),
     )
-    return GroupsAtEnd(*(_own(rows.join(lost, on="group_id", how="semi")) for rows in known))
+    return GroupsAtEnd(*(_own(rows.join(lost, on="group_id", how="semi")) for rows in rows_of_all))
 
 
 def _left_of(lots: Sequence[_Left | str]) -> Any:  # noqa: ANN401 - the same, whatever parts are of
@@ -391,7 +391,7 @@ def _late_tables(
     facts: ReplayedFacts,
     question: ExpirationQuestion,
     observed: ObservedHistory,
-    known: _KnownOfAll,
+    evidence: _KnownOfAll,
     lots: Sequence[_Left],
 ) -> PartAnswer:
     """Return what rests on why offsets were removed, and `FATES`, of the groups of some lots.
@@ -400,10 +400,12 @@ def _late_tables(
         facts: At the instant.
         question: The question.
         observed: From where on history is whole.
-        known: Of all groups.
+        evidence: Of all groups.
         lots: What is left of them; of groups that are in several, all of these.
     """
-    removed = removed_with(pl.concat([each.removed for each in lots]), known.removing, facts.starts)
+    removed = removed_with(
+        pl.concat([each.removed for each in lots]), evidence.removing, facts.starts
+    )
     removals = in_contract_order(
         "offset_removals",
         offset_removals(
@@ -425,7 +427,7 @@ def _late_tables(
     what_if = retention_what_if(
         pl.concat([each.now for each in lots]),
         pl.concat(costs),
-        observed.periods(pl.concat([each.times for each in lots]), known.since),
+        observed.periods(pl.concat([each.times for each in lots]), evidence.since),
         pl.concat([each.groups for each in lots]).unique("group_id", keep="first"),
         replay=facts.replay,
         minutes=question.minutes,
