@@ -10,6 +10,8 @@ from functools import partial
 from typing import Final
 
 from analytics.questions.balance.balance_tables import ORDERS as OF_BALANCE
+from analytics.questions.expiration.group_endings import WORST_FIRST as OF_ENDINGS
+from analytics.questions.expiration.tables import ENDINGS
 from analytics.questions.findings import audited_groups, found
 from analytics.questions.lag.question import BY_PARTITION, FASTEST_FIRST, GROWTH
 from analytics.questions.lag.table import WORST_FIRST, worst_first
@@ -27,6 +29,7 @@ _ORDERS: Final[Mapping[str, Order]] = {
     **OF_SHARE,
     **OF_USAGE,
     "commit_requests": BY_GROUP,
+    ENDINGS: OF_ENDINGS,
     "lag": Order(WORST_FIRST, partial(worst_first, rules=lag_rules())),
     GROWTH: FASTEST_FIRST,
     "status_history": BY_PARTITION,

@@ -16,7 +16,11 @@ from schemas.expiration_rules import expiration_eras
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyarrow import Table
+
     from analytics.questions.answer import Answer
+    from analytics.questions.describe.description import Description
+    from analytics.tables.parted_table import PartedTable
     from jobs.asking import PrintedAnswer
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
@@ -109,20 +113,39 @@ def _text(
     metadata: Mapping[str, Any],
 ) -> PrintedAnswer:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
-    from analytics.questions.describe.description import described_groups  # noqa: PLC0415
+    from analytics.questions.describe.description import (  # noqa: PLC0415
+        described_groups,
+        offsets_of_all,
+    )
     from jobs.asking import PrintedAnswer  # noqa: PLC0415
-    from reports.answers.expiration import expiration_text, offset_count  # noqa: PLC0415
-    from reports.describe.source import Source, only_groups  # noqa: PLC0415
+    from reports.answers.expiration import Described, expiration_text  # noqa: PLC0415
+    from reports.describe.source import only_groups  # noqa: PLC0415
 
-    rows = answer.rows("offset_expiration")
     assert answer.groups is not None
     groups = answer.groups.rows
-    if is_few := rows.num_rows < offset_count(answer.figures["fates"]):
-        groups = only_groups(groups, rows.whole())
-    described = described_groups(state, groups, end_offsets, is_few=is_few)
-    for each in described.warnings:
-        console.warn(each)
-    source = Source(**vars(described.description))
-    tables = answer.long_tables
-    text = expiration_text(tables, answer.figures, source, output_format, metadata)
+    make = partial(described_offsets, metadata["kafka_version"])
+
+    def of_groups(rows: Table | None) -> Table:
+        few, is_few = (groups, False) if rows is None else (only_groups(groups, rows), True)
+        described = described_groups(state, few, end_offsets, is_few=is_few)
+        for each in described.warnings:
+            console.warn(each)
+        return make(described.description)
+
+    def of_all() -> PartedTable:
+        described = offsets_of_all(state, make, end_offsets)
+        for each in described.warnings:
+            console.warn(each)
+        return described.rows
+
+    both = Described(of_groups, of_all)
+    text = expiration_text(answer.long_tables, answer.figures, both, output_format, metadata)
     return PrintedAnswer(text)
+
+
+def described_offsets(release: str, description: Description) -> Table:
+    """Return rows of offsets as kafka-consumer-groups of a release describes them."""
+    from reports.describe.groups import offset_rows  # noqa: PLC0415
+    from reports.describe.source import Source  # noqa: PLC0415
+
+    return offset_rows(Source(**vars(description)), release)

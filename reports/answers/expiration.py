@@ -6,8 +6,8 @@ Beside them, as they are shown: endings of groups, and versions of requests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
 
@@ -26,10 +26,9 @@ from reports.answers.expiration_rows import (
     removal_section,
     what_if_section,
     with_offset_rank,
+    with_owners,
     worst_order,
 )
-from reports.describe.groups import offset_rows
-from reports.describe.source import Source, only_groups
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     MOST,
@@ -39,6 +38,7 @@ from reports.layout.section import (
     Section,
     raw_section,
     table_section,
+    words_in,
 )
 from reports.plain_text import nothing, paragraphs
 from reports.quantities import count
@@ -132,6 +132,67 @@ class FatesOfGroups:
         return self.fates.whole()
 
 
+@dataclass(frozen=True)
+class OwnedOffsets:
+    """Offsets of `with_owners`, of any number (`Rows`).
+
+    Attributes:
+        expiration: The table `offset_expiration`, by group.
+        described: Rows of `describe`, as `with_owners` takes them, by group.
+    """
+
+    expiration: Rows
+    described: Rows
+
+    @property
+    def num_rows(self) -> int:
+        """How many offsets there are."""
+        return self.expiration.num_rows
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the offsets in order, some at a time; at least once."""
+        more, held = self.described.pieces(), self.described.first(0)
+        for rows in self.expiration.pieces():
+            if rows.num_rows:
+                last = rows["group_id"][-1].as_py()
+                held = _up_to(last, held, more)
+                # Others of the last group may be in the next piece.
+                here, held = (
+                    held.filter(compare(held["group"], last))
+                    for compare in (pc.less_equal, pc.greater_equal)
+                )
+                rows = with_owners(rows, here)  # noqa: PLW2901 - the same rows, and more of them
+            else:
+                rows = self.first(0)  # noqa: PLW2901
+            yield rows if columns is None else rows.select(list(columns))
+
+    def first(self, most: int) -> pa.Table:
+        """Return the first offsets."""
+        if not most:
+            return with_owners(self.expiration.first(0), self.described.first(0))
+        held: list[pa.Table] = []
+        for rows in self.pieces():
+            held.append(rows.slice(0, most - sum(each.num_rows for each in held)))
+            if sum(each.num_rows for each in held) == most:
+                break
+        return pa.concat_tables(held)
+
+    def whole(self) -> pa.Table:
+        """Return all offsets."""
+        return pa.concat_tables(self.pieces())
+
+
+def _up_to(group: str, held: pa.Table, more: Iterator[pa.Table]) -> pa.Table:
+    """Return rows by `group`, with as many more as have those of a group among them."""
+    rows = [held]
+    while not (rows[-1].num_rows and rows[-1]["group"][-1].as_py() > group):
+        piece = next(more, None)
+        if piece is None:
+            break
+        rows.append(piece)
+    return pa.concat_tables(rows)
+
+
 def _ranked_offsets(rows: pa.Table) -> pl.DataFrame:
     return with_offset_rank(_frame(rows))
 
@@ -159,6 +220,19 @@ def _arrow(rows: pl.DataFrame, table: Rows) -> pa.Table:
 
 _ENDED: Final = "Groups whose offsets have all expired"
 _PROBLEM: Final = "still_there"
+
+
+@dataclass(frozen=True)
+class Described:
+    """What kafka-consumer-groups says of offsets, as rows of `describe`.
+
+    Attributes:
+        of_groups: Takes rows of some groups, None is all of them, and returns what it says of them.
+        of_all: Returns what it says of all groups, of any number, by group.
+    """
+
+    of_groups: Callable[[pa.Table | None], pa.Table]
+    of_all: Callable[[], Rows]
 
 
 def most_offsets(output_format: OutputFormat) -> int | None:
@@ -200,7 +274,7 @@ def _by_status(fates: Rows) -> Counter[str]:
 def expiration_text(
     tables: Mapping[str, Rows],
     figures: Mapping[str, Any],
-    source: Source,
+    described: Described,
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
 ) -> Text:
@@ -209,21 +283,17 @@ def expiration_text(
     Args:
         tables: Of the question, by name.
         figures: `fates` and `notes` of all offsets, where only the worst have rows.
-        source: What kafka-consumer-groups describes the same offsets with.
+        described: What kafka-consumer-groups says of the same offsets.
         output_format: The format.
         metadata: What JSON has beside the tables.
     """
     if not output_format.is_for_programs:
-        return _for_people(tables, figures, source, output_format, metadata)
-    release = metadata["kafka_version"]
-
-    def offsets(rows: pa.Table) -> Section:
-        of_them = replace(source, groups=only_groups(source.groups, rows))
-        return offset_section(rows, offset_rows(of_them, release), for_people=False)
-
+        return _for_people(tables, figures, described, output_format, metadata)
+    owned = OwnedOffsets(tables["offset_expiration"], described.of_all())
+    offsets = partial(offset_section, for_people=False)
     groups = partial(group_section, for_people=False)
     sections = [
-        LongSection(tables["offset_expiration"], offsets),
+        LongSection(owned, offsets),
         LongSection(tables["offset_removals"], partial(raw_section, name="removals")),
         LongSection(tables["retention_what_if"], partial(raw_section, name="what_if")),
         LongSection(FatesOfGroups(figures["fates"]), groups),
@@ -237,7 +307,7 @@ def expiration_text(
 def _for_people(
     tables: Mapping[str, Rows],
     figures: Mapping[str, Any],
-    source: Source,
+    described: Described,
     output_format: OutputFormat,
     metadata: Mapping[str, Any],
 ) -> str:
@@ -245,41 +315,41 @@ def _for_people(
     wanted, sums = summed_up(output_format, fates)
     # Who sorts rows by a column picks them from all.
     most = SHOWN if sums and wanted.sort is None else None
-    beside = [_ending_section(tables["group_endings"].whole())]
-    if "commit_requests" in tables:
-        beside.append(_request_section(tables["commit_requests"].whole()))
     if most:
         shortest, more = worst_offsets(expiration, most), offset_count(fates) - most
-        source = replace(source, groups=only_groups(source.groups, shortest))
         groups = worst_groups(fates, most)
         tried = worst_what_if(tables["retention_what_if"], most)
     else:
         shortest, more = expiration.whole(), 0
         groups, tried = fates.whole(), tables["retention_what_if"].whole()
-    sections = [
+    owners = described.of_groups(shortest if most else None)
+    sections: list[Section | LongSection] = [
         group_section(groups, for_people=True),
         offset_section(
-            shortest,
-            offset_rows(source, metadata["kafka_version"]),
+            with_owners(shortest, owners),
             for_people=True,
             has_notes=figures["notes"].num_rows > 0,
             more=more,
         ),
-        removal_section(tables["offset_removals"].whole()),
+        removal_section(tables["offset_removals"]),
         what_if_section(tried),
-        *beside,
     ]
-    # Of what became of groups people are shown what should not be; the rest where they ask.
-    sections = [
-        each
-        for each in sections
-        if wanted.table or (each.rows.num_rows and (each not in beside or _has_problems(each)))
-    ]
+    sections = [each for each in sections if wanted.table or each.rows.num_rows]
+    sections += _beside(tables, wanted)
     rules = [metadata["rules_said"], *metadata["retention"], *metadata["findings"]]
     parts = [paragraphs([*rules, *([sums] if sums else [])]), render(sections, wanted, metadata)]
     if not shortest.num_rows:
         parts.append(nothing("No group has committed offsets.", metadata))
     return "\n\n".join(filter(None, parts))
+
+
+def _beside(tables: Mapping[str, Rows], options: OutputFormat) -> list[LongSection]:
+    """Return what became of groups where any should not be; the rest where people ask for it."""
+    endings = LongSection(tables["group_endings"], _ending_section)
+    if not options.table:
+        return [endings] if _PROBLEM in words_in(endings.rows, "verdict") else []
+    requests = tables.get("commit_requests")
+    return [endings, *([LongSection(requests, _request_section)] if requests is not None else [])]
 
 
 def summed_up(wanted: OutputFormat, fates: Rows) -> tuple[OutputFormat, str]:
@@ -321,8 +391,3 @@ def _request_section(rows: pa.Table) -> Section:
     rows = rows.append_column("is_problem", pa.repeat(False, rows.num_rows))  # noqa: FBT003
     title = "What a commit of each request version would have been given (KIP-211)"
     return table_section(rows, "commit_requests", "requests", title=title, problem="is_problem")
-
-
-def _has_problems(section: Section) -> bool:
-    """Return whether any row is marked."""
-    return bool(pc.any(section.rows["is_problem"]).as_py())

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from reports.layout.cells import durations
-from reports.layout.section import as_main, heads_of, table_section, without
+from reports.layout.section import Rows, as_main, heads_of, table_section, without
 from reports.row_formats import Section
 from schemas.expiration_rules import OFFSET_STATUSES, tools_by_pattern
 
@@ -127,8 +127,7 @@ def _summed(fates: pl.DataFrame) -> pl.DataFrame:
 
 
 def offset_section(
-    expiration: pa.Table,
-    described: pa.Table,
+    owned: pa.Table,
     *,
     for_people: bool,
     has_notes: bool = False,
@@ -137,14 +136,12 @@ def offset_section(
     """Return a row an offset, with the columns of kafka-consumer-groups.
 
     Args:
-        expiration: The table `offset_expiration`, or its `worst_offsets`.
-        described: Rows of `describe`: `group`, `topic`, `partition`, `lag`, `consumer_id`, `host`,
-            `client_id`.
+        owned: The table `offset_expiration`, or its `worst_offsets`, of `with_owners`.
         for_people: Only the columns with a head.
         has_notes: Whether any offset has a note, here or not.
         more: How many rows are not here.
     """
-    rows = _with_owners(_frame(expiration), described).with_columns(
+    rows = _frame(owned).with_columns(
         _is_problem("status"), _rank("status", OFFSET_STATUSES).alias(RANK)
     )
     if for_people:
@@ -152,7 +149,7 @@ def offset_section(
         note = pl.concat_str(untold.fill_null(""), "note")
         rows = rows.with_columns(note.alias("note")).sort(RANK, maintain_order=True)
     heads = heads_of(_OFFSETS)
-    names = list(dict.fromkeys([*expiration.column_names, *heads]))
+    names = list(dict.fromkeys([*owned.column_names, *heads]))
     section = table_section(
         _table(rows.select(*names, "is_problem")),
         _OFFSETS,
@@ -201,23 +198,29 @@ def what_if_section(what_if: pa.Table | Worst) -> Section:
     return _without_tools(replace(section, more=few.more if few else 0), every, few)
 
 
-def removal_section(removals: pa.Table) -> Section:
+def removal_section(removals: Rows) -> Section:
     """Return a row a group, cause and verdict: how many offsets went, and when."""
     key = ["group_id", "cause", "confidence", "verdict", "reason"]
-    rows = (
-        _frame(removals.select([*key, "removed_at"]))
-        .with_columns(pl.col("reason").fill_null(""))
-        .group_by(key)
-        .agg(
-            pl.len().alias("count"),
-            pl.col("removed_at").min().alias("first"),
-            pl.col("removed_at").max().alias("last"),
+    summed = {
+        "count": pl.col("count").sum(),
+        "first": pl.col("first").min(),
+        "last": pl.col("last").max(),
+    }
+    held: list[pl.DataFrame] = []
+    for piece in removals.pieces([*key, "removed_at"]):
+        removed_at = pl.col("removed_at")
+        rows = _frame(piece).select(
+            *key[:-1],
+            pl.col("reason").fill_null(""),
+            pl.lit(1, pl.UInt32).alias("count"),
+            removed_at.alias("first"),
+            removed_at.alias("last"),
         )
-        .with_columns(_is_problem("verdict"), _rank("verdict", REMOVAL_VERDICTS).alias(RANK))
-        .sort(RANK, *key)
-    )
+        held = [pl.concat([*held, rows]).group_by(key).agg(**summed)]
+    rank = _rank("verdict", REMOVAL_VERDICTS).alias(RANK)
+    ordered = held[0].with_columns(_is_problem("verdict"), rank).sort(RANK, *key)
     return table_section(
-        _table(rows.select(*heads_of("offset_removals"), "is_problem")),
+        _table(ordered.select(*heads_of("offset_removals"), "is_problem")),
         "offset_removals",
         "removals",
         title="Removed",
@@ -225,14 +228,22 @@ def removal_section(removals: pa.Table) -> Section:
     )
 
 
-def _with_owners(rows: pl.DataFrame, described: pa.Table) -> pl.DataFrame:
-    """Add what `describe` says of the owners; of several in one partition the last."""
-    key = ["group_id", "topic", "partition"]
-    if not described.num_rows:
-        return rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in _OWNER.items())
-    owners = _frame(described.select(["group", *key[1:], *_OWNER])).rename({"group": "group_id"})
-    owners = owners.unique(key, keep="last")
-    return rows.join(owners, on=key, how="left", maintain_order="left")
+def with_owners(expiration: pa.Table, described: pa.Table) -> pa.Table:
+    """Add who owns the partitions of offsets, and their lag; of several in one the last.
+
+    Args:
+        expiration: The table `offset_expiration`.
+        described: Rows of `describe`: `group`, `topic`, `partition`, `lag`, `consumer_id`, `host`,
+            `client_id`; nobody owns any where it has none.
+    """
+    rows, key = _frame(expiration), ["group_id", "topic", "partition"]
+    if described.num_rows:
+        owners = _frame(described.select(["group", *key[1:], *_OWNER])).rename({"group": key[0]})
+        owners = owners.unique(key, keep="last", maintain_order=True)
+        rows = rows.join(owners, on=key, how="left", maintain_order="left")
+    else:
+        rows = rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in _OWNER.items())
+    return _table(rows)
 
 
 def _without_tools(section: Section, rows: pl.DataFrame, few: Worst | None) -> Section:

@@ -43,7 +43,7 @@ def _and(milliseconds: pl.Expr, size: int, unit: str) -> pl.Expr:
 
 # Columns of times as they are printed everywhere.
 
-_FORMAT = "%Y-%m-%dT%H:%M:%S"
+_FORMAT = "%Y-%m-%dT%H:%M:%S%.3fZ"
 _MILLISECONDS = pa.timestamp("ms", "UTC")
 
 
@@ -61,8 +61,10 @@ def instants(column: pa.ChunkedArray, not_before: pa.ChunkedArray) -> pa.Chunked
 
 def times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return instants as text: UTC, milliseconds, Z."""
-    instants = pc.cast(column, _MILLISECONDS, safe=False)
-    return pc.binary_join_element_wise(pc.strftime(instants, format=_FORMAT), "Z", "")
+    # Arrow's strftime takes several times as long: half of the time of an answer in JSON.
+    milliseconds = pl.Series(pl.from_arrow(pc.cast(column, _MILLISECONDS, safe=False)))
+    text = milliseconds.dt.replace_time_zone(None).dt.to_string(_FORMAT)
+    return pa.chunked_array([text.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string())])
 
 
 ABSENT = "-"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pyarrow as pa
 import pytest
 
 from analytics.engine.part_runs import PartRunner
+from analytics.gaps.group_selection import select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
+from analytics.questions.describe import description
 from analytics.questions.diff import question as diff_question
 from analytics.questions.diff.question import DIFF, DiffSettings
-from analytics.questions.expiration import group_tables
+from analytics.questions.expiration import commit_requests
 from analytics.questions.expiration import question as expiration_question
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
@@ -37,6 +40,7 @@ from analytics.questions.usage.question import USAGE, UsageSettings
 from analytics.replay.dump.choices import BeforeEnd
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from jobs.cli.console import Console
+from jobs.commands.expiration import described_offsets
 from jobs.workspaces.replayed import replayed
 
 SHARE_GROUPS = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.3.1-story"
@@ -64,7 +68,7 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
         for question in (EXPIRATION, BALANCE, REBALANCES, LAG, TIMELINE)
         for name in question.needs
     }
-    needs |= {"offset_history"}
+    needs |= {"offset_history", *description.NEEDS}
     with replayed(
         Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs], as_of=request.param
     ) as found:
@@ -76,7 +80,7 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
     [
         (EXPIRATION, ExpirationSettings((1, 10080)), expiration_question),
         (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiration_question),
-        (EXPIRATION, ExpirationSettings((1, 10080)), group_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080)), commit_requests),
         (BALANCE, BalanceSettings(), balance_tables),
         (BALANCE, BalanceSettings(history=True), held_in_epochs),
         (REBALANCES, RebalanceSettings(), rebalance_tables),
@@ -105,6 +109,22 @@ def test_the_answer_rests_on_no_number_of_groups_at_a_time(
     tmp_path: Path,
 ) -> None:
     assert_same_in_parts(question, settings, state, monkeypatch, module, tmp_path)
+
+
+def test_who_owns_offsets_rests_on_no_number_of_groups_at_a_time(
+    state: ReplayedWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    make = partial(described_offsets, state.release)
+    described = description.described_groups(state, select_groups(state).rows)
+    whole = make(described.description)
+    assert whole["consumer_id"].null_count < whole.num_rows
+    at_once = description.offsets_of_all(state, make)
+    monkeypatch.setattr(description, "AT_ONCE", 50)
+    parted = description.offsets_of_all(replace(state, runner=PartRunner(str(tmp_path))), make)
+    assert len(parted.rows.parts) > 1
+    for each in (at_once, parted):
+        assert each.rows.whole() == whole
+        assert set(each.warnings) == set(described.warnings)
 
 
 @pytest.mark.parametrize("state", [None], indirect=True, ids=["end"])

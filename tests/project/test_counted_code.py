@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import files_to_an_answer as walk
 from benchmarks.code_size import code_lines, importers
-from benchmarks.files_to_an_answer import files_to_an_answer as walk
 
 CODE = '''"""A module's text
 of two lines."""

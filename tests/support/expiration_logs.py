@@ -15,6 +15,7 @@ from analytics.questions.expiration.offset_removals import (
     Cluster,
     offset_removals,
     removed_of,
+    removed_with,
     removing,
     together,
 )
@@ -129,9 +130,11 @@ def removals_in(
     every = [logs] if isinstance(logs, OffsetLog) else list(logs)
     first = every[0]
     starts = STARTS.to_frame() if around.starts is None else around.starts
-    rows = pl.concat(removed_of(each) for each in every)
+    rows = [removed_of(each) for each in every]
+    parts = zip(every, rows, strict=True)
+    known = together([removing(log.records, gone, starts, around.topics) for log, gone in parts])
     found = offset_removals(
-        together([removing(each.records, starts) for each in every], rows, starts),
+        removed_with(pl.concat(rows), known, starts),
         Cluster(around.topics, around.metadata, around.present, around.coverage),
         retention,
         as_of_ms,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
+from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.coordinators import coordinators
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.share.backlog import with_share_lag
@@ -17,6 +20,8 @@ from analytics.questions.timeline.topic_lives import METADATA_LOG
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.topics import subtopology_inputs, topics_gone, with_names
+from analytics.replayed.whole_groups import group_reads
+from analytics.tables.parted_table import Order, PartedTable
 from analytics.tables.stored_tables import StoredTables
 
 if TYPE_CHECKING:
@@ -172,6 +177,86 @@ def described_groups(
         topics=_topics_wanted(state, (given, committed, shares, ends), inputs),
     )
     return Described(description, tuple(dict.fromkeys((*unnamed, *others))))
+
+
+AT_ONCE: Final = 500_000
+"""So many rows of whole groups are described together, about."""
+_OFFSETS: Final = "described_offsets"
+_OF_OFFSETS: Final[Mapping[str, Sequence[str]]] = {
+    "groups": ("group_id", "group_type"),
+    "members": ("group_id", "member_id", "client_id", "client_host"),
+    "assignments": _ASSIGNMENTS,
+    "committed_offsets": _COMMITTED,
+    "share_partitions": ("group_id", "topic", "topic_id"),
+}
+"""What is read of each group to describe its committed offsets alone."""
+
+
+class OffsetsOfAll(NamedTuple):
+    """Rows of committed offsets of any number of groups, and what to know when reading them.
+
+    Attributes:
+        rows: By `group`, all of each as they are made.
+        warnings: Which topics have no name, one sentence each.
+    """
+
+    rows: PartedTable
+    warnings: tuple[str, ...]
+
+
+def offsets_of_all(
+    state: ReplayedWorkspace,
+    make: Callable[[Description], pa.Table],
+    end_offsets: str | None = None,
+) -> OffsetsOfAll:
+    """Describe committed offsets of all groups that are asked about, some groups at a time.
+
+    Args:
+        state: With the tables of `NEEDS`.
+        make: Makes rows, with `group`, of a description of some whole groups that has what
+            committed offsets are described by; for Spark a function of a module, or a partial of
+            one.
+        end_offsets: A file that says where logs ended.
+
+    Raises:
+        GroupscopeError: The file is not what it has to be, or a table cannot be read.
+    """
+    work = partial(_offsets_of_part, make, end_offsets_at(state, end_offsets), topics_gone(state))
+    parts = group_reads(state.tables, _OF_OFFSETS, AT_ONCE)
+    made = state.runner.run(work, parts, {_OFFSETS: Order(("group",), _by_group)})
+    unnamed = dict.fromkeys(sentence for each in made.sums for sentence in each)
+    return OffsetsOfAll(made.tables[_OFFSETS], tuple(unnamed))
+
+
+def _offsets_of_part(
+    make: Callable[[Description], pa.Table],
+    ends: pa.Table,
+    deleted_topics: pa.Array,
+    rows: Mapping[str, pl.DataFrame],
+) -> PartAnswer:
+    """Return what is made of some whole groups, and which topics have no name.
+
+    Args:
+        make: As `offsets_of_all` takes it.
+        ends: Of `end_offsets_at`.
+        deleted_topics: Of `topics_gone`.
+        rows: `_OF_OFFSETS` of theirs.
+    """
+    tables = {name: arrow_rows(each) for name, each in rows.items()}
+    # Share state outlives its group.
+    names = tables["groups"]["group_id"].combine_chunks()
+    (given, unnamed), (shares, others) = (
+        with_names(_of_topics_there(_of_groups(tables[name], names), deleted_topics))
+        for name in ("assignments", "share_partitions")
+    )
+    committed = without_incomplete(tables["committed_offsets"])
+    description = Description(tables["groups"], tables["members"], given, committed, shares, ends)
+    described = _by_group(polars_rows(make(description)))
+    return PartAnswer({_OFFSETS: described}, tuple(dict.fromkeys((*unnamed, *others))))
+
+
+def _by_group(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort("group", maintain_order=True)
 
 
 def nothing_described(state: ReplayedWorkspace) -> Description:

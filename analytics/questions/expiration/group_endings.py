@@ -8,21 +8,22 @@ in a transaction, stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from analytics.contracts import table_of
-from schemas.expiration_rules import AuditRules, group_endings, tool_naming
+from analytics.questions.expiration.retention_settings import ASSUMED
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.spans import TIME
+from analytics.replay.removals.removal_causes import EXPIRATION, UNKNOWN
+from analytics.tables.parted_table import Order
+from schemas.expiration_rules import AuditRules, group_endings, tools_by_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from analytics.questions.expiration.retention_settings import Retention
 
-EXPIRATION, UNKNOWN = "expiration", "unknown"
 CLASSIC: Final = "classic"
 STILL_THERE, CANNOT_TELL, BY_TRANSACTION, BY_MEMBERS, UNDER_WAY, GONE, DEAD = group_endings()
 NO_TOMBSTONE = (
@@ -33,24 +34,39 @@ NOT_SINCE = "no record shows since when the group has no members"
 NOT_TOLD = "whether {} more of its offsets expired cannot be told"
 NO_INTERVAL = "how often the coordinator cleans up is assumed"
 
+_HOME: Final = "coordinator_partition"
+_REMOVALS: Final = ("group_id", "cause", "removed_at", _HOME, "record_offset")
+OF_GROUPS: Final = (
+    *("group_id", "group_type", "member_count", "state_timestamp", "complete", "missing"),
+)
+"""What is read of the state table `groups`."""
+_WITH_TOMBSTONES: Final = (
+    *("group_metadata", "consumer_group_metadata", "streams_group_metadata"),
+)
+TOMBSTONES: Final = pl.Schema(
+    {
+        "group_id": pl.String(),
+        _HOME: pl.Int32(),
+        "tombstone_offset": pl.Int64(),
+        "tombstone_at": TIME,
+    }
+)
 
-@dataclass(frozen=True)
-class EndingTables:
-    """What is known at the instant.
+
+class GroupsAtEnd(NamedTuple):
+    """What is known of some whole groups at the instant.
 
     Attributes:
-        removals: `offset_removals`.
-        committed: `committed_offsets`, or any table of theirs with `group_id`.
-        pending: `pending_offsets`.
-        groups: `groups`.
-        tombstones: Of groups: `group_id`, `coordinator_partition`, `offset`, `timestamp`.
+        with_offsets: `group_id` of those that have committed offsets.
+        pending: `group_id` of those that have offsets pending in a transaction.
+        groups: `OF_GROUPS` of those that are there.
+        tombstones: `TOMBSTONES` of groups.
     """
 
-    removals: pa.Table
-    committed: pa.Table
-    pending: pa.Table
-    groups: pa.Table
-    tombstones: pa.Table
+    with_offsets: pl.DataFrame
+    pending: pl.DataFrame
+    groups: pl.DataFrame
+    tombstones: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -69,156 +85,148 @@ class Cleanups:
     rules: AuditRules
     now_ms: int
 
-    def has_been(self, since_ms: int) -> bool:
-        """Return whether a cleanup must have been since a time."""
+    @classmethod
+    def of(cls, retention: Retention, rules: AuditRules, now_ms: int) -> Cleanups:
+        """Return the longest interval: where coordinators differ, none is late before that."""
+        every = (retention.otherwise, *retention.of_partitions.values())
+        longest = max(each.check_interval_ms for each in every)
+        return cls(longest, retention.otherwise.source == ASSUMED, rules, now_ms)
+
+    @property
+    def last_ms(self) -> int:
+        """From when on a cleanup may not have been yet, in epoch milliseconds."""
         slack = max(round(self.interval_ms * self.rules.slack_share), self.rules.slack_least_ms)
-        return self.now_ms > since_ms + self.interval_ms + slack
+        return self.now_ms - self.interval_ms - slack
 
 
-def endings(tables: EndingTables, cleanups: Cleanups) -> pa.Table:
-    """Return the table, the worst verdict first."""
-    expired = _expired(tables.removals)
-    # There may be a great many groups; few have come to their end.
-    ended = pa.array([row["group_id"] for row in expired], pa.string())
-    with_offsets = set(_named(tables.committed, ended)["group_id"].to_pylist())
-    pending = set(tables.pending["group_id"].to_pylist())
-    state = {row["group_id"]: row for row in _named(tables.groups, ended).to_pylist()}
-    tombstones = _tombstones(tables.tombstones)
-    rows = []
-    for row in expired:
-        group = row["group_id"]
-        # Of several lives the last one counts: who committed again is not at its end.
-        if group in with_offsets:
-            continue
-        after = _first_after(tombstones.get(group, ()), row)
-        verdict, reason = _verdict(row, state.get(group), after, cleanups, group in pending)
-        if reason is None and row["untold"]:
-            reason = NOT_TOLD.format(row["untold"])
-        rows.append(
-            {
-                **row,
-                "group_type": state[group]["group_type"] if group in state else None,
-                "tombstone_at": after and after["timestamp"],
-                "tombstone_offset": after and after["offset"],
-                "verdict": verdict,
-                "reason": reason,
-                "named_by": tool_naming(group),
-            }
-        )
-    rank = list(group_endings())
-    rows.sort(key=lambda row: (rank.index(row["verdict"]), row["group_id"]))
-    return table_of("group_endings", rows)
+def worst_first(rows: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows of `group_endings`: the worst verdict first, then by group."""
+    rank = {word: place for place, word in enumerate(group_endings())}
+    by_rank = pl.col("verdict").replace_strict(rank, return_dtype=pl.Int8)
+    return rows.sort(by_rank, "group_id", maintain_order=True)
 
 
-def _named(rows: pa.Table, groups: pa.Array) -> pa.Table:
-    return rows.filter(pc.is_in(rows["group_id"], groups))
+WORST_FIRST: Final = Order(("verdict", "group_id"), worst_first)
 
 
-def _expired(removals: pa.Table) -> list[dict[str, Any]]:
+def endings(removals: pl.DataFrame, at_end: GroupsAtEnd, cleanups: Cleanups) -> pl.DataFrame:
+    """Return the table of some whole groups, the worst verdict first.
+
+    Args:
+        removals: Theirs, of `offset_removals`.
+        at_end: Theirs; of more groups, too.
+        cleanups: How often coordinators clean up.
+    """
+    # Of several lives the last one counts: who committed again is not at its end.
+    expired = _expired(removals).join(at_end.with_offsets, on="group_id", how="anti")
+    is_there, is_pending = (pl.lit(value=True).alias(name) for name in ("is_there", "is_pending"))
+    judged = (
+        expired.join(at_end.groups.select(*OF_GROUPS, is_there), on="group_id", how="left")
+        .join(_pending(at_end).select("group_id", is_pending), on="group_id", how="left")
+        .join(_first_after(at_end.tombstones, expired), on="group_id", how="left")
+        .with_columns(_judged(cleanups).alias("judged"), _named_by().alias("named_by"))
+        .unnest("judged")
+    )
+    untold = pl.when(pl.col("untold") > 0).then(pl.format(NOT_TOLD, "untold"))
+    return worst_first(judged.with_columns(pl.coalesce("reason", untold).alias("reason")))
+
+
+def _expired(removals: pl.DataFrame) -> pl.DataFrame:
     """Return of each group whose last removal was an expiration that one, and how many expired.
 
     And of how many more that is not known: `untold`.
     """
-    columns = ["group_id", "cause", "verdict", "removed_at", "coordinator_partition"]
-    rows = pl.DataFrame(pl.from_arrow(removals.select([*columns, "record_offset"])))
+    causes = {"offsets": EXPIRATION, "untold": UNKNOWN}
     last = (
-        rows.sort("group_id", "record_offset", maintain_order=True)
+        removals.select(_REMOVALS)
+        .sort("group_id", "record_offset", maintain_order=True)
         .group_by("group_id", maintain_order=True)
         .agg(
             pl.all().last(),
-            (pl.col("cause") == EXPIRATION).sum().alias("offsets"),
-            (pl.col("cause") == UNKNOWN).sum().alias("untold"),
+            *(
+                (pl.col("cause") == cause).sum().cast(pl.Int64).alias(name)
+                for name, cause in causes.items()
+            ),
         )
     )
-    return last.filter(pl.col("cause") == EXPIRATION).to_dicts()
+    return last.filter(pl.col("cause") == EXPIRATION)
 
 
-def _tombstones(rows: pa.Table) -> Mapping[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows.sort_by([("offset", "ascending")]).to_pylist():
-        found.setdefault(row["group_id"], []).append(row)
-    return found
+def _pending(at_end: GroupsAtEnd) -> pl.DataFrame:
+    return at_end.pending.unique("group_id")
 
 
-def _first_after(
-    tombstones: Iterable[dict[str, Any]], removal: Mapping[str, Any]
-) -> dict[str, Any] | None:
+def _first_after(tombstones: pl.DataFrame, expired: pl.DataFrame) -> pl.DataFrame:
     """Return the first tombstone of a group behind the removal, in the same partition."""
-    return next(
-        (
-            each
-            for each in tombstones
-            if each["coordinator_partition"] == removal["coordinator_partition"]
-            and each["offset"] > removal["record_offset"]
-        ),
-        None,
+    return (
+        tombstones.join(expired.select("group_id", _HOME, "record_offset"), on=["group_id", _HOME])
+        .filter(pl.col("tombstone_offset") > pl.col("record_offset"))
+        .sort("tombstone_offset")
+        .unique("group_id", keep="first", maintain_order=True)
+        .select("group_id", "tombstone_offset", "tombstone_at")
     )
 
 
-def _verdict(
-    removal: Mapping[str, Any],
-    group: Mapping[str, Any] | None,
-    tombstone: Mapping[str, Any] | None,
-    cleanups: Cleanups,
-    is_pending: bool,  # noqa: FBT001 - a fact of the group
-) -> tuple[str, str | None]:
-    if tombstone is not None:
-        return DEAD, None
-    if group is None:
-        return GONE, NO_TOMBSTONE
-    if not group["complete"]:
-        return CANNOT_TELL, group["missing"]
-    if group["member_count"]:
-        return BY_MEMBERS, None
-    if is_pending:
-        return BY_TRANSACTION, None
-    return _of_empty(removal, group, cleanups)
+def _judged(cleanups: Cleanups) -> pl.Expr:
+    """Return `verdict` and `reason` of a group."""
+    removed_ms, since_ms = (
+        pl.col(each).dt.epoch("ms") for each in ("removed_at", "state_timestamp")
+    )
+    is_whole = pl.col("complete").fill_null(value=False)
+    is_timed = (pl.col("group_type") == CLASSIC) & removed_ms.is_not_null() & since_ms.is_not_null()
+    may_wait = pl.max_horizontal(removed_ms, since_ms) >= cleanups.last_ms
+    cases = [
+        (pl.col("tombstone_offset").is_not_null(), DEAD, None),
+        (pl.col("is_there").is_null(), GONE, pl.lit(NO_TOMBSTONE)),
+        (~is_whole, CANNOT_TELL, pl.col("missing")),
+        (pl.col("member_count").fill_null(0) != 0, BY_MEMBERS, None),
+        (pl.col("is_pending").fill_null(value=False), BY_TRANSACTION, None),
+        # A group without members and offsets that no tombstone ended.
+        (~is_timed.fill_null(value=False), CANNOT_TELL, pl.lit(NOT_SINCE)),
+        (may_wait, UNDER_WAY, None),
+    ]
+    is_late = (CANNOT_TELL, pl.lit(NO_INTERVAL)) if cleanups.is_assumed else (STILL_THERE, None)
+    judged = _verdict(*is_late)
+    for is_so, verdict, reason in reversed(cases):
+        judged = pl.when(is_so).then(_verdict(verdict, reason)).otherwise(judged)
+    return judged
 
 
-def _of_empty(
-    removal: Mapping[str, Any], group: Mapping[str, Any], cleanups: Cleanups
-) -> tuple[str, str | None]:
-    """Judge a group without members and offsets that no tombstone ended."""
-    times = [_ms(removal["removed_at"]), _ms(group["state_timestamp"])]
-    if group["group_type"] != CLASSIC or None in times:
-        return CANNOT_TELL, NOT_SINCE
-    if not cleanups.has_been(max(each for each in times if each is not None)):
-        return UNDER_WAY, None
-    return (CANNOT_TELL, NO_INTERVAL) if cleanups.is_assumed else (STILL_THERE, None)
+def _verdict(verdict: str, reason: pl.Expr | None) -> pl.Expr:
+    why = pl.lit(None, pl.String) if reason is None else reason
+    return pl.struct(pl.lit(verdict).alias("verdict"), why.alias("reason"))
 
 
-def _ms(time: Any) -> int | None:  # noqa: ANN401 - a cell
-    return None if time is None else round(time.timestamp() * 1000)
+def _named_by() -> pl.Expr:
+    """Return the tool that gave a group its name; null where none is known to."""
+    named = [
+        pl.when(pl.col("group_id").str.contains(f"^(?:{pattern})$")).then(pl.lit(tool))
+        for pattern, tool in tools_by_pattern()
+    ]
+    return pl.coalesce(*named, pl.lit(None, pl.String))
 
 
-def group_tombstones(decoded: Iterable[pa.Table]) -> pa.Table:
-    """Return the tombstones of groups among decoded records.
+def group_tombstones(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the tombstones of groups among decoded records: `TOMBSTONES`.
 
     Args:
-        decoded: Tables with `partition`, `offset`, `timestamp`, `is_tombstone`, and a `key` whose
-            only field names the group.
+        decoded: By name tables with `partition`, `offset`, `timestamp`, `is_tombstone` and `key`.
     """
-    parts = []
-    for rows in decoded:
-        gone = rows.filter(rows["is_tombstone"]) if rows.num_rows else rows
-        if gone.num_rows:
-            (ids,) = gone["key"].combine_chunks().flatten()
-            parts.append(
-                pa.table(
-                    {
-                        "group_id": ids.cast(pa.string()),
-                        "coordinator_partition": gone["partition"].cast(pa.int32()),
-                        "offset": gone["offset"].cast(pa.int64()),
-                        "timestamp": pc.cast(gone["timestamp"], pa.timestamp("us", "UTC")),
-                    }
-                )
-            )
-    schema = pa.schema(
-        [
-            ("group_id", pa.string()),
-            ("coordinator_partition", pa.int32()),
-            ("offset", pa.int64()),
-            ("timestamp", pa.timestamp("us", "UTC")),
-        ]
+    return pl.concat(
+        decoded[name]
+        .filter("is_tombstone")
+        .select(
+            pl.col("key").struct.field(KINDS[name].group_field).alias("group_id"),
+            pl.col("partition").alias(_HOME),
+            pl.col("offset").alias("tombstone_offset"),
+            pl.col("timestamp").alias("tombstone_at"),
+        )
+        .cast(TOMBSTONES)
+        for name in _WITH_TOMBSTONES
     )
-    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def groups_at_end(parts: Sequence[GroupsAtEnd]) -> GroupsAtEnd:
+    """Return what is known of some groups, of what it is of parts that may share a group."""
+    every = GroupsAtEnd(*(pl.concat(each) for each in zip(*parts, strict=True)))
+    return every._replace(groups=every.groups.unique("group_id", keep="first"))

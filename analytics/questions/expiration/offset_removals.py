@@ -1,7 +1,7 @@
 """The audit of the past: every offset tombstone, its cause and a verdict: `offset_removals`.
 
-What was removed is gathered of some groups after the others (`removed_of`), as its rows are few
-beside commits; it is judged together, because one cleanup takes offsets of all partitions.
+A cause rests on one act about one group: what was removed is judged some whole groups at a time.
+What other groups say of it are small sums, which come first (`Removing`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ from analytics.replay.removals.removal_causes import (
     with_undecided_removal,
 )
 from analytics.replay.removals.removed_offsets import (
+    purges_in_all,
     removed_offsets,
+    topic_purges,
     with_topic_absence,
     with_topic_deletion,
 )
@@ -175,30 +177,34 @@ OFFSET_DELETE_SINCE: Final = ("2.4-3.1", "3.2-3.9", "current")
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed of all groups.
+    """What was removed of some whole groups.
 
     Attributes:
-        rows: Of `removed_offsets`, with what `with_transactions` adds.
+        rows: Of `removed_of`.
         begun: Of `first_records`.
-        modern_ms: Of `modern_since`.
+        modern_ms: Of `modern_since`, of all groups.
+        purges: Of `topic_purges`, of all groups.
     """
 
     rows: pl.DataFrame
     begun: pl.DataFrame
     modern_ms: int | None
+    purges: pl.DataFrame
 
 
 @dataclass(frozen=True)
 class Removing:
-    """What else is known of removals from some groups.
+    """What the judgement of a removal takes of other groups: it does not grow with them.
 
     Attributes:
         begun: Of `first_times`.
         modern_ms: Of `modern_since`.
+        purges: Of `topic_purges`.
     """
 
     begun: pl.DataFrame
     modern_ms: int | None
+    purges: pl.DataFrame
 
 
 @dataclass(frozen=True)
@@ -226,27 +232,41 @@ def removed_of(log: OffsetLog) -> pl.DataFrame:
     return with_transactions(rows, log.pending).drop(GROUP, TOPIC, PLACE)
 
 
-def removing(records: GroupRecords, starts: pl.DataFrame) -> Removing:
-    """Gather what else is looked at where something was removed of some groups.
+def removing(
+    records: GroupRecords, rows: pl.DataFrame, starts: pl.DataFrame, topics: pl.DataFrame
+) -> Removing:
+    """Gather what the judgement of removals takes of some groups.
 
     Args:
         records: Of these groups, up to the instant.
+        rows: Of `removed_of`, of these groups.
         starts: `STARTS`; no rows where there is no metadata log.
+        topics: The state table.
     """
-    return Removing(first_times(records, starts), modern_since(records))
+    return Removing(first_times(records, starts), modern_since(records), topic_purges(rows, topics))
 
 
-def together(parts: Sequence[Removing], rows: pl.DataFrame, starts: pl.DataFrame) -> Removed:
-    """Return what was removed of all groups.
-
-    Args:
-        parts: Of some groups each.
-        rows: Of `removed_of`, of all groups.
-        starts: `STARTS`; no rows where there is no metadata log.
-    """
+def together(parts: Sequence[Removing]) -> Removing:
+    """Return the same of all groups, of what it is of some."""
     modern = [each.modern_ms for each in parts if each.modern_ms is not None]
     times = pl.concat([each.begun for each in parts])
-    return Removed(rows, first_records(times, rows, starts), min(modern, default=None))
+    return Removing(
+        times.group_by(_BEGINNING).agg(pl.col("first_at").min()),
+        min(modern, default=None),
+        purges_in_all([each.purges for each in parts]),
+    )
+
+
+def removed_with(rows: pl.DataFrame, evidence: Removing, starts: pl.DataFrame) -> Removed:
+    """Return what was removed of some whole groups with what judges it.
+
+    Args:
+        rows: Of `removed_of`, of these groups.
+        evidence: Of `together`, of all groups.
+        starts: `STARTS`; no rows where there is no metadata log.
+    """
+    begun = first_records(evidence.begun, rows, starts)
+    return Removed(rows, begun, evidence.modern_ms, evidence.purges)
 
 
 def offset_removals(
@@ -261,7 +281,7 @@ def offset_removals(
     """Return the rows of the table `offset_removals`, and more columns.
 
     Args:
-        removed: In all partitions.
+        removed: Of whole groups.
         cluster: At the instant.
         retention: Of the coordinators.
         as_of_ms: The instant, in epoch milliseconds: no record is later.
@@ -272,7 +292,7 @@ def offset_removals(
     replay, era, before = rules
     coverage = cluster.coverage
     rows = removed.rows.with_columns(pl.col("not_after_ms").fill_null(as_of_ms))
-    rows = with_topic_deletion(rows, cluster.topics)
+    rows = with_topic_deletion(rows, cluster.topics, removed.purges)
     rows = with_topic_absence(rows, cluster.topics, cluster.metadata, cluster.present)
     told = _with_expiry(rows, removed.modern_ms, era, before, retention)
     told = with_undecided_removal(told, coverage).with_columns(

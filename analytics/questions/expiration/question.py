@@ -13,10 +13,11 @@ import polars as pl
 import pyarrow.compute as pc
 
 from analytics.gaps.gap import Gap, gap
-from analytics.gaps.group_selection import select_groups
+from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.questions.answer import Answer
+from analytics.questions.expiration.commit_requests import requests_of_groups
 from analytics.questions.expiration.expiry import ChosenEra, chosen_era
-from analytics.questions.expiration.group_tables import group_tables
+from analytics.questions.expiration.group_endings import OF_GROUPS
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
 from analytics.questions.expiration.offset_removals import Cluster
 from analytics.questions.expiration.retention_settings import (
@@ -30,6 +31,7 @@ from analytics.questions.expiration.tables import (
     COMMITTED,
     FATES,
     NOTES,
+    PENDING,
     STATE,
     ExpirationQuestion,
     ExpirationTables,
@@ -86,7 +88,6 @@ AT_ONCE: Final = 500_000
 _OF_COMMITTED: Final = (
     *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
 )
-_OF_STATE: Final = ("group_id", "group_type", "complete", "missing")
 _UNREAD: Final = ("committed_leader_epoch", "batch_offset")
 """Of commits: nothing about expiry rests on them."""
 _OF_COMMITS: Final = {name: field for name, field in COMMIT_FIELDS.items() if name not in _UNREAD}
@@ -199,7 +200,9 @@ class _Records:
             found[name] = GroupRows(light, key.field(kind.group_field))
         committed = stored_rows(self._state.tables, "committed_offsets", _OF_COMMITTED)
         found[COMMITTED] = committed._replace(left_out=("group_id",))
-        return {**found, STATE: stored_rows(self._state.tables, "groups", _OF_STATE)}
+        tables = self._state.tables
+        found[PENDING] = stored_rows(tables, "pending_offsets", ("group_id",))
+        return {**found, STATE: stored_rows(tables, "groups", OF_GROUPS)}
 
 
 def _markers(records: Records) -> pl.DataFrame:
@@ -212,7 +215,7 @@ def _lot(give: GroupPart, markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
     unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
     commits = found[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
     records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})
-    return GroupLot(records, found[COMMITTED], found[STATE]).rows
+    return GroupLot(records, found[COMMITTED], found[STATE], found[PENDING]).rows
 
 
 def _light_commits(rows: pl.DataFrame) -> pl.DataFrame:
@@ -294,12 +297,12 @@ def expiration(state: ReplayedWorkspace, settings: ExpirationSettings) -> Answer
     made = expiry_tables(state, question, settings.most)
     tables, notes = dict(made.tables), arrow_rows(made.notes)
     figures = {FATES: tables.pop(FATES), NOTES: notes}
-    removals = tables["offset_removals"].whole()
-    tables |= group_tables(state, removals, question, with_requests=settings.with_requests)
+    if settings.with_requests:
+        tables |= requests_of_groups(state, question.era, rules.retention.retention)
     retention = rules.retention
     return Answer(
         PartedTables(tables),
-        select_groups(state),
+        select_groups(state, columns=HOMES),
         tuple(_doubts(tables, notes)),
         warnings=tuple(retention.findings),
         statements=(rules.era.explanation, *retention.explanations),

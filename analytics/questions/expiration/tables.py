@@ -1,7 +1,8 @@
 """The tables about expiry, made of the records of whole groups, one lot after the other.
 
-What was removed is judged over all groups, and what retentions would have cost rests on that: of
-groups that lost offsets what that takes is kept until then, of all others it is told at once.
+What was removed is judged with small sums over all groups, and what retentions would have cost,
+and how groups ended, rests on that: of groups that lost offsets what that takes is kept until then,
+of all others it is told at once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,15 @@ from polars import selectors
 
 from analytics.contracts import in_contract_order, table_of_frame
 from analytics.engine.part_runs import PartAnswer, PartRunner, ReadPart, get_value, put_value
+from analytics.questions.expiration.group_endings import (
+    OF_GROUPS,
+    WORST_FIRST,
+    Cleanups,
+    GroupsAtEnd,
+    endings,
+    group_tombstones,
+    groups_at_end,
+)
 from analytics.questions.expiration.offset_expiration import (
     BLOCKED,
     FATE,
@@ -40,6 +50,7 @@ from analytics.questions.expiration.offset_removals import (
     Removing,
     offset_removals,
     removed_of,
+    removed_with,
     removing,
     together,
 )
@@ -59,10 +70,10 @@ from schemas.expiration_rules import AuditRules, ExpirationRules
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
 
-FATES, NOTES = "fates", "notes"
+FATES, NOTES, ENDINGS = "fates", "notes", "group_endings"
 COMMITS, MARKERS, COMMITTED, STATE = "commits", "markers", "committed", "state_of_groups"
-_OF_LOTS: Final = (COMMITS, MARKERS, COMMITTED, STATE)
-_REMOVED: Final = "removed"
+PENDING: Final = "pending"
+_OF_LOTS: Final = (COMMITS, MARKERS, COMMITTED, STATE, PENDING)
 
 _HOME: Final = "coordinator_partition"
 _COLUMNS: Final = [each.name for each in table("offset_expiration").columns]
@@ -145,26 +156,27 @@ class GroupLot(NamedTuple):
     Attributes:
         records: Theirs.
         committed: Rows of the state table `committed_offsets`, as `offset_expiration` takes it.
-        groups: Rows of the state table `groups`, theirs at least: `group_id`, `group_type`,
-            `complete`, `missing`.
+        groups: Rows of the state table `groups`, theirs at least: `OF_GROUPS`.
+        pending: `group_id` of rows of `pending_offsets`, theirs at least.
     """
 
     records: GroupRecords
     committed: pl.DataFrame
     groups: pl.DataFrame
+    pending: pl.DataFrame
 
     @classmethod
     def of(cls, rows: Mapping[str, pl.DataFrame]) -> GroupLot:
         """Return the lot of rows by name, as `rows` has them."""
         decoded = {name: each for name, each in rows.items() if name not in _OF_LOTS}
-        commits, markers, committed, groups = (rows[name] for name in _OF_LOTS)
-        return cls(GroupRecords(commits, markers, decoded), committed, groups)
+        commits, markers, *others = (rows[name] for name in _OF_LOTS)
+        return cls(GroupRecords(commits, markers, decoded), *others)
 
     @property
     def rows(self) -> dict[str, pl.DataFrame]:
         """The rows by name."""
         records = self.records
-        named = (records.commits, records.markers, self.committed, self.groups)
+        named = (records.commits, records.markers, self.committed, self.groups, self.pending)
         return {**records.decoded, **dict(zip(_OF_LOTS, named, strict=True))}
 
 
@@ -172,8 +184,8 @@ class ExpirationTables(NamedTuple):
     """What is answered.
 
     Attributes:
-        tables: `offset_expiration`, `offset_removals`, `retention_what_if`, and `FATES`: of
-            `all_fates`.
+        tables: `offset_expiration`, `offset_removals`, `retention_what_if`, `group_endings`, and
+            `FATES`: of `all_fates`.
         notes: Of `all_notes`.
     """
 
@@ -206,43 +218,24 @@ def expiration_tables(
     )
     folder = runner.folder if len(lots) > 1 else None
     evaluate = partial(_evaluated, facts, question, observed, most, folder)
-    first = runner.run(evaluate, lots, {_REMOVED: Order((), _as_they_are)})
+    first = runner.run(evaluate, lots)
     sums: Sequence[_LotSums] = first.sums
-    # One cleanup takes offsets of all partitions: what was removed is judged in this process.
-    removals = offset_removals(
-        together(
-            [each.removed for each in sums],
-            polars_rows(first.tables[_REMOVED].whole()),
-            facts.starts,
-        ),
-        facts.cluster,
-        question.retention,
-        question.as_of_ms,
-        rules=(facts.replay, question.era, question.before),
-        audit=question.audit,
+    known = _KnownOfAll(
+        together([each.removing for each in sums]),
+        shown_since_in_all([each.since for each in sums]),
     )
-    removals = in_contract_order("offset_removals", removals)
-    expired = removals.filter(pl.col("cause") == EXPIRATION).select(_OF_REMOVALS)
-    since = shown_since_in_all([each.since for each in sums])
     left = [each.left for each in sums]
-    late = partial(_late_tables, facts, question, observed, _Judged(expired, since))
+    late = partial(_late_tables, facts, question, observed, known)
     parts = [partial(_left_of, [each]) for each in left] if are_apart else [partial(_left_of, left)]
-    second = runner.run(late, parts, {FATES: Order(FATE, in_fate_order)})
+    orders = {FATES: Order(FATE, in_fate_order), ENDINGS: WORST_FIRST}
+    second = runner.run(late, parts, orders)
     every = first.tables["offset_expiration"]
     if most is not None:
         worst = worst_of(polars_rows(every.whole()), most)
         ordered = in_contract_order("offset_expiration", worst)
         every = PartedTable.held(table_of_frame("offset_expiration", ordered))
-    found = {
-        "offset_expiration": every,
-        "offset_removals": PartedTable.held(table_of_frame("offset_removals", removals)),
-        **second.tables,
-    }
+    found = {"offset_expiration": every, **second.tables}
     return ExpirationTables(found, all_notes([each.notes for each in sums]))
-
-
-def _as_they_are(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows
 
 
 def _what_if_in_order(what_if: pl.DataFrame) -> pl.DataFrame:
@@ -265,7 +258,9 @@ class _Left(NamedTuple):
         times: Of `ObservedHistory.group_times`.
         costs: Of `retention_costs`, of groups that lost no offset.
         groups: The state table `groups`.
-        with_removals: The log of the others: what it cost rests on why they lost them.
+        removed: Of `removed_of`.
+        at_end: How those that lost offsets ended rests on this and on why they lost them.
+        with_removals: The log of these groups: what it cost rests on that, too.
     """
 
     blocked: pl.DataFrame
@@ -274,6 +269,8 @@ class _Left(NamedTuple):
     times: pl.DataFrame
     costs: pl.DataFrame
     groups: pl.DataFrame
+    removed: pl.DataFrame
+    at_end: GroupsAtEnd
     with_removals: OffsetLog | None
 
 
@@ -282,26 +279,26 @@ class _LotSums(NamedTuple):
 
     Attributes:
         notes: Of `notes`.
-        removed: Of what was removed all but the rows.
+        removing: What the judgement of removals takes of these groups.
         since: Of `shown_since`.
         left: What is left of these groups, or where it was written.
     """
 
     notes: pl.DataFrame
-    removed: Removing
+    removing: Removing
     since: pl.DataFrame
     left: _Left | str
 
 
-class _Judged(NamedTuple):
+class _KnownOfAll(NamedTuple):
     """What the second look at groups takes of all of them.
 
     Attributes:
-        expired: `_OF_REMOVALS` of what expired.
+        removing: Of `together`.
         since: Of `shown_since`.
     """
 
-    expired: pl.DataFrame
+    removing: Removing
     since: pl.DataFrame
 
 
@@ -323,7 +320,7 @@ def _evaluated(
         folder: Where what is kept is written; None holds it.
         rows: Of a `GroupLot`.
     """
-    records, committed, groups = GroupLot.of(rows)
+    records, committed, groups, pending = GroupLot.of(rows)
     log = offset_log(records, facts.replay, question.era, question.before, by_numbers=True)
     del records
     found = offset_expiration(
@@ -335,7 +332,7 @@ def _evaluated(
         instants=observed.instants,
         ends=question.log_ends,
     ).select(_COLUMNS)
-    gone = removed_of(log)
+    gone = _own(removed_of(log))
     has_lost = pl.col(GROUP).is_in(log.removed_offsets[GROUP].unique().implode())
 
     def without(rows: pl.DataFrame) -> pl.DataFrame:
@@ -352,16 +349,37 @@ def _evaluated(
         times,
         _own(_costs(log.with_some(without), found, _NOTHING_REMOVED, observed, question)),
         groups,
+        gone,
+        _at_end(gone, found, pending, groups, log),
         log.with_some(with_removals) if gone.height else None,
     )
     sums = _LotSums(
         _own(notes(found)),
-        removing(log.records, facts.starts),
+        removing(log.records, gone, facts.starts, facts.cluster.topics),
         shown_since(times),
         left if folder is None else put_value(folder, left),
     )
     worst = in_contract_order("offset_expiration", _own(worst_of(found, most)))
-    return PartAnswer({"offset_expiration": worst, _REMOVED: _own(gone)}, sums)
+    return PartAnswer({"offset_expiration": worst}, sums)
+
+
+def _at_end(
+    removed: pl.DataFrame,
+    expiration: pl.DataFrame,
+    pending: pl.DataFrame,
+    groups: pl.DataFrame,
+    log: OffsetLog,
+) -> GroupsAtEnd:
+    """Return what is known at the instant of groups that lost offsets."""
+    lost = removed.select(pl.col("group_id").cast(pl.String)).unique()
+    named = expiration.select(pl.col("group_id").cast(pl.String)).unique()
+    rows_of_all = (
+        named,
+        pending.select("group_id"),
+        groups.select(OF_GROUPS),
+        group_tombstones(log.records.decoded),
+    )
+    return GroupsAtEnd(*(_own(rows.join(lost, on="group_id", how="semi")) for rows in rows_of_all))
 
 
 def _left_of(lots: Sequence[_Left | str]) -> Any:  # noqa: ANN401 - the same, whatever parts are of
@@ -373,34 +391,55 @@ def _late_tables(
     facts: ReplayedFacts,
     question: ExpirationQuestion,
     observed: ObservedHistory,
-    judged: _Judged,
+    evidence: _KnownOfAll,
     lots: Sequence[_Left],
 ) -> PartAnswer:
-    """Return `retention_what_if` and `FATES` of the groups of some lots.
+    """Return what rests on why offsets were removed, and `FATES`, of the groups of some lots.
 
     Args:
         facts: At the instant.
         question: The question.
         observed: From where on history is whole.
-        judged: Of all groups.
+        evidence: Of all groups.
         lots: What is left of them; of groups that are in several, all of these.
     """
+    removed = removed_with(
+        pl.concat([each.removed for each in lots]), evidence.removing, facts.starts
+    )
+    removals = in_contract_order(
+        "offset_removals",
+        offset_removals(
+            removed,
+            facts.cluster,
+            question.retention,
+            question.as_of_ms,
+            rules=(facts.replay, question.era, question.before),
+            audit=question.audit,
+        ),
+    )
+    expired = removals.filter(pl.col("cause") == EXPIRATION).select(_OF_REMOVALS)
     costs = [each.costs for each in lots]
     costs += [
-        _costs(each.with_removals, each.blocked, judged.expired, observed, question)
+        _costs(each.with_removals, each.blocked, expired, observed, question)
         for each in lots
         if each.with_removals is not None
     ]
     what_if = retention_what_if(
         pl.concat([each.now for each in lots]),
         pl.concat(costs),
-        observed.periods(pl.concat([each.times for each in lots]), judged.since),
+        observed.periods(pl.concat([each.times for each in lots]), evidence.since),
         pl.concat([each.groups for each in lots]).unique("group_id", keep="first"),
         replay=facts.replay,
         minutes=question.minutes,
     )
-    every = all_fates([each.fates for each in lots])
-    return PartAnswer({"retention_what_if": _what_if_in_order(what_if), FATES: every})
+    cleanups = Cleanups.of(question.retention, question.audit, question.as_of_ms)
+    tables = {
+        "offset_removals": removals,
+        "retention_what_if": _what_if_in_order(what_if),
+        ENDINGS: endings(removals, groups_at_end([each.at_end for each in lots]), cleanups),
+        FATES: all_fates([each.fates for each in lots]),
+    }
+    return PartAnswer(tables)
 
 
 def _own(rows: pl.DataFrame) -> pl.DataFrame:

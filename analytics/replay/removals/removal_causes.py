@@ -27,6 +27,7 @@ from analytics.replay.removals.removed_offsets import (
     removed_of_groups,
     said_times,
     timeless_partitions,
+    topic_purges,
     with_bounds,
     with_topic_absence,
     with_topic_deletion,
@@ -398,7 +399,7 @@ def causes_in_history(
         present: The topics of the data directories in the dump; None where others may be there too.
         coverage: What the dump holds.
     """
-    rows = with_topic_deletion(with_bounds(removed, times), topics)
+    rows = with_topic_deletion(with_bounds(removed, times), topics, topic_purges(removed, topics))
     rows = with_undecided_removal(with_topic_absence(rows, topics, log, present), coverage)
     judged = with_removal_cause(
         rows.with_columns(

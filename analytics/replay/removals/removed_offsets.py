@@ -275,7 +275,47 @@ def with_bounds(tombstones: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def with_topic_deletion(tombstones: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+PURGES: Final = pl.Schema(
+    {
+        "coordinator_partition": pl.Int32(),
+        "topic": pl.String(),
+        "deleted_id": pl.String(),
+        "purged_at": pl.Int64(),
+    }
+)
+_PURGE: Final = PURGES.names()[:3]
+
+
+def topic_purges(tombstones: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Return where each coordinator began to remove the offsets of a deleted topic: `PURGES`.
+
+    Args:
+        tombstones: Of `removed_offsets`, of any groups.
+        topics: The state table `topics`.
+    """
+    return purges_in_all([_with_deletions(tombstones, topics).rename({"position": "purged_at"})])
+
+
+def purges_in_all(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return `topic_purges` of all groups, of what it is of some."""
+    every = pl.concat(each.select(PURGES.names()).cast(PURGES) for each in parts)
+    return every.group_by(_PURGE).agg(pl.col("purged_at").min())
+
+
+def _with_deletions(tombstones: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """Return each tombstone with each deletion of a topic of that name that was before it."""
+    deleted = topics.filter(pl.col("deleted_at").is_not_null()).select(
+        "topic", pl.col("topic_id").alias("deleted_id"), "deleted_at"
+    )
+    removed = ("topic", "at", "removed_topic_id", "removed_at", "removed_position")
+    # The metadata log and the coordinator's log are stamped by different threads.
+    is_before = pl.col("deleted_at") <= pl.col("at") + pl.duration(seconds=1)
+    return tombstones.select(*_PLACE, *removed).join(deleted, on="topic").filter(is_before)
+
+
+def with_topic_deletion(
+    tombstones: pl.DataFrame, topics: pl.DataFrame, purges: pl.DataFrame
+) -> pl.DataFrame:
     """Add `topic_deleted_at`: the latest deletion of the topic's life that the offset belonged to.
 
     And `topic_was_deleted`: whether a topic of that name was, be it another life of it.
@@ -286,10 +326,8 @@ def with_topic_deletion(tombstones: pl.DataFrame, topics: pl.DataFrame) -> pl.Da
     Args:
         tombstones: Of `removed_offsets`.
         topics: The state table `topics`.
+        purges: Of `topic_purges`, of all groups of the partitions.
     """
-    deleted = topics.filter(pl.col("deleted_at").is_not_null()).select(
-        "topic", pl.col("topic_id").alias("deleted_id"), "deleted_at"
-    )
     named, at = pl.col("removed_topic_id"), pl.col("deleted_at")
     # The commit is before its tombstone in the log: a later time of it is not believed.
     since = pl.min_horizontal("removed_at", pl.when(pl.col("removed_at").is_not_null()).then("at"))
@@ -304,23 +342,13 @@ def with_topic_deletion(tombstones: pl.DataFrame, topics: pl.DataFrame) -> pl.Da
         .otherwise(~is_later.fill_null(value=False))
     )
     found = (
-        tombstones.select(
-            *_PLACE, "topic", "at", "removed_topic_id", "removed_at", "removed_position"
-        )
-        .join(deleted, on="topic")
-        # The metadata log and the coordinator's log are stamped by different threads.
-        .filter(at <= pl.col("at") + pl.duration(seconds=1))
-        .with_columns(
-            pl.col("position")
-            .min()
-            .over("coordinator_partition", "topic", "deleted_id")
-            .alias("purged_at")
-        )
+        _with_deletions(tombstones, topics)
+        .join(purges, on=_PURGE, how="left", nulls_equal=True)
         .filter(is_its_life)
         .group_by(_PLACE)
         .agg(at.max().alias("topic_deleted_at"))
     )
-    names = deleted["topic"].unique().implode()
+    names = topics.filter(pl.col("deleted_at").is_not_null())["topic"].unique().implode()
     return tombstones.join(found, on=_PLACE, how="left").with_columns(
         pl.col("topic").is_in(names).fill_null(value=False).alias("topic_was_deleted")
     )

@@ -27,15 +27,21 @@ _REMOVAL_TONES: Final = {
     "cannot_tell": "warning",
     "on_time": "good",
 }
-_REMOVALS: Final = columns_of("offset_removals", tones={"verdict": _REMOVAL_TONES})
+_REMOVED: Final = "offset_removals"
+_REMOVALS: Final = columns_of(_REMOVED, tones={"verdict": _REMOVAL_TONES})
+_REMOVAL_KEY: Final = ("coordinator_partition", "record_offset")
+_LATEST: Final = (
+    *(("removed_at", "descending"), ("group_id", "ascending")),
+    *((name, "ascending") for name in _REMOVAL_KEY),
+)
 
 
 def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
-    if not read.has("offset_removals"):
+    if not read.has(_REMOVED):
         return None
-    table = read.rows("offset_removals")
-    latest = table.sort_by([("removed_at", "descending"), ("group_id", "ascending")])
+    columns = dict.fromkeys([*(each.name for each in _REMOVALS), *_REMOVAL_KEY])
+    latest = read.largest(_REMOVED, _LATEST, _MOST_MARKS, list(columns))
     known = latest.filter(pc.is_valid(latest["removed_at"]))
     rows = [
         {
@@ -43,7 +49,7 @@ def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
             "cause": harmless(str(row["cause"]).replace("_", " ")),
             "verdict": harmless(str(row["verdict"]).replace("_", " ")),
         }
-        for row in dicts(known.slice(0, _MOST_MARKS), "removed_at", "cause", "verdict")
+        for row in dicts(known, "removed_at", "cause", "verdict")
     ]
     newest = dicts(known.slice(0, 1), "group_id", "removed_at", "cause")
     says = (
@@ -52,25 +58,25 @@ def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
         if newest
         else ""
     )
+    source = f"evaluations/{_REMOVED}"
+    grid = grid_of(
+        "removals-table",
+        "Removed offsets, the latest first",
+        latest,
+        _REMOVALS,
+        top=_MOST_REMOVALS,
+        source=source,
+        stories=stories,
+    )
     return Subject(
         anchor="removals",
         title="Removals",
         question="Which committed offsets went, by what, and was it right?",
-        notes=() if table.num_rows else ("No committed offset was removed in this dump.",),
+        notes=() if latest.num_rows else ("No committed offset was removed in this dump.",),
         figures=figure(
             "removals-timeline", "Removed offsets by cause (UTC)", says, rows, removals_timeline
         ),
-        grids=(
-            grid_of(
-                "removals-table",
-                "Removed offsets, the latest first",
-                latest,
-                _REMOVALS,
-                top=_MOST_REMOVALS,
-                source="evaluations/offset_removals",
-                stories=stories,
-            ),
-        ),
+        grids=(of_so_many(grid, read.count(_REMOVED), source),),
     )
 
 

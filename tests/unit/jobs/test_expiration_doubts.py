@@ -21,7 +21,7 @@ from schemas import table
 from tests.conftest import Groupscope
 from tests.support.written_workspace import group, write_workspace
 
-MAKES = ("offset_expiration", "offset_removals", "retention_what_if")
+MAKES = ("offset_expiration", "offset_removals", "retention_what_if", "group_endings")
 OFFSET = {
     "group_id": "billing",
     "topic": "orders",

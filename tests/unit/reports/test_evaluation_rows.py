@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from reports.answers.balance import balance_section
-from reports.answers.expiration_rows import offset_section
+from reports.answers.expiration_rows import offset_section, with_owners
 from reports.answers.rebalances import section, with_causes
 from reports.layout.section import heads_of
 from reports.row_formats import render
@@ -69,14 +69,14 @@ def test_the_lag_of_an_offset_is_that_of_describe_below_zero_too() -> None:
     owner |= {"client_id": "c", "lag": None}
     born_again = rows_of("offset_expiration", **place, log_end_offset=3, skipped_if_latest=0)
     described = pa.Table.from_pylist([owner | {"lag": -243}])
-    only = offset_section(born_again, described, for_people=True)
+    only = offset_section(with_owners(born_again, described), for_people=True)
     assert only.rows.select(["lag", "consumer_id"]).to_pylist() == [
         {"lag": -243, "consumer_id": "m"}
     ]
     unknown = rows_of("offset_expiration", **place)
-    assert offset_section(unknown, pa.Table.from_pylist([owner]), for_people=True).rows[
-        "lag"
-    ].to_pylist() == [None]
+    assert offset_section(
+        with_owners(unknown, pa.Table.from_pylist([owner])), for_people=True
+    ).rows["lag"].to_pylist() == [None]
 
 
 def epoch(**row: Any) -> pa.Table:

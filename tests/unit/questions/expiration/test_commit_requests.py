@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.questions.expiration.group_tables import commit_requests
+from analytics.questions.expiration.commit_requests import commit_requests
 from schemas.expiration_rules import expiration_eras
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
+import polars as pl
 import pytest
 
+from analytics.contracts import table_of_frame
 from analytics.questions.expiration.group_endings import (
+    TOMBSTONES,
     Cleanups,
-    EndingTables,
+    GroupsAtEnd,
     endings,
     group_tombstones,
 )
-from schemas import table
 from schemas.expiration_rules import audit_rules, group_endings
+from tests.support.expiration_logs import frame_of, state_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 GROUP = {
     "group_id": "g", "group_type": "classic", "state": "Empty", "member_count": 0,
     "state_timestamp": NOON - MINUTE, "record_offset": 5, "complete": True,
@@ -28,13 +29,13 @@ REMOVAL = {
     "group_id": "g", "topic": "t", "partition": 0, "cause": "expiration", "verdict": "on_time",
     "removed_at": NOON, "coordinator_partition": 3, "record_offset": 20,
 }  # fmt: skip
-TOMBSTONE = {"group_id": "g", "coordinator_partition": 3, "offset": 21, "timestamp": NOON}
+TOMBSTONE = {
+    "group_id": "g", "coordinator_partition": 3, "tombstone_offset": 21, "tombstone_at": NOON,
+}  # fmt: skip
 
 
-def of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    time = pa.timestamp("us", "UTC")
-    fields = [(each.name, TYPES.get(each.type, time)) for each in table(name).columns]
-    return pa.Table.from_pylist(rows, pa.schema(fields))
+def names(*groups: str) -> pl.DataFrame:
+    return pl.DataFrame({"group_id": groups}, schema={"group_id": pl.String})
 
 
 def judged(
@@ -47,18 +48,19 @@ def judged(
     after: timedelta = timedelta(hours=1),
     is_assumed: bool = False,
 ) -> list[dict[str, Any]]:
-    names = group_tombstones([]).schema
-    tables = EndingTables(
-        of("offset_removals", list(removals)),
-        pa.table({"group_id": pa.array(committed, pa.string())}),
-        pa.table({"group_id": pa.array(pending, pa.string())}),
-        of("groups", [group] if group else []),
-        pa.Table.from_pylist(list(tombstones), names),
+    at_end = GroupsAtEnd(
+        names(*committed),
+        names(*pending),
+        state_of("groups", [group] if group else []),
+        pl.DataFrame(list(tombstones), TOMBSTONES),
     )
     now = round((NOON + after).timestamp() * 1000)
-    found: list[dict[str, Any]] = endings(
-        tables, Cleanups(600_000, is_assumed, audit_rules(), now)
-    ).to_pylist()
+    rows = endings(
+        state_of("offset_removals", removals),
+        at_end,
+        Cleanups(600_000, is_assumed, audit_rules(), now),
+    )
+    found: list[dict[str, Any]] = table_of_frame("group_endings", rows).to_pylist()
     assert {row["verdict"] for row in found} <= group_endings().keys()
     return found
 
@@ -78,7 +80,7 @@ def judged(
         ("cannot_tell", {"group": {**GROUP, "complete": False, "missing": "a segment"}}),
         ("cannot_tell", {"group": {**GROUP, "group_type": "consumer", "state_timestamp": None}}),
         # A tombstone from before, or of another partition, is not this ending's.
-        ("gone", {"tombstones": ({**TOMBSTONE, "offset": 19},)}),
+        ("gone", {"tombstones": ({**TOMBSTONE, "tombstone_offset": 19},)}),
         ("gone", {"tombstones": ({**TOMBSTONE, "coordinator_partition": 4},)}),
     ],
 )
@@ -110,3 +112,19 @@ def test_offsets_that_went_for_a_cause_that_is_not_known_may_have_expired_as_wel
     (row,) = judged(removals=(unknown, REMOVAL), tombstones=(TOMBSTONE,))
     assert (row["verdict"], row["offsets"]) == ("dead", 1)
     assert row["reason"] == "whether 1 more of its offsets expired cannot be told"
+
+
+def test_tombstones_are_those_of_groups_among_their_records() -> None:
+    gone = {"partition": 3, "offset": 7, "timestamp": NOON, "is_tombstone": True}
+    classic = [
+        {**gone, "key": {"group": "old"}},
+        {**gone, "key": {"group": "there"}, "is_tombstone": False},
+    ]
+    decoded = {
+        "group_metadata": frame_of("group_metadata", classic),
+        "consumer_group_metadata": frame_of(
+            "consumer_group_metadata", [{**gone, "key": {"group_id": "new"}, "timestamp": None}]
+        ),
+        "streams_group_metadata": frame_of("streams_group_metadata", []),
+    }
+    assert group_tombstones(decoded).rows() == [("old", 3, 7, NOON), ("new", 3, 7, None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,9 +10,13 @@ import polars as pl
 
 from analytics.contracts import contract_schema
 from analytics.replay.log.row_columns import TIME
-from analytics.replay.removals.removed_offsets import with_topic_deletion
+from analytics.replay.removals.removed_offsets import (
+    purges_in_all,
+    topic_purges,
+    with_topic_deletion,
+)
 
-REMOVED = {
+REMOVED: dict[str, Any] = {
     "coordinator_partition": pl.Int32,
     "position": pl.Int64,
     "topic": pl.String,
@@ -45,10 +50,15 @@ CASES: dict[str, tuple[Case, bool]] = {
 }
 
 
-def deleted_with(removed: list[tuple[Any, ...]], topics: list[dict[str, Any]]) -> set[Any]:
+def frame_of(removed: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(removed, REMOVED, orient="row")
+
+
+def deleted_with(removed: Sequence[tuple[Any, ...]], topics: list[dict[str, Any]]) -> set[Any]:
     """Return the places of the tombstones that came with a deletion of the topic."""
-    rows = pl.DataFrame(removed, REMOVED, orient="row")
-    told = with_topic_deletion(rows, pl.DataFrame(topics, TOPICS))
+    rows = frame_of(removed)
+    known = pl.DataFrame(topics, TOPICS)
+    told = with_topic_deletion(rows, known, topic_purges(rows, known))
     went = told.filter(pl.col("topic_deleted_at").is_not_null())
     return set(went.select("coordinator_partition", "position").rows())
 
@@ -78,3 +88,15 @@ def test_what_is_committed_behind_a_deletions_tombstones_is_for_the_next_life() 
     ]
     topics = [{"topic": "t", "topic_id": OLD, "deleted_at": DELETED}]
     assert deleted_with(removed, topics) == {(1, 87), (1, 88), (2, 278)}
+
+
+def test_the_first_of_a_deletions_tombstones_may_be_of_another_group() -> None:
+    """The same, of groups that are looked at one after the other."""
+    first = [(1, 87, "t", DELETED, None, DELETED - timedelta(minutes=1), 40)]
+    other = [(1, 278, "t", LATER, None, SOON, 98)]
+    topics = pl.DataFrame([{"topic": "t", "topic_id": OLD, "deleted_at": DELETED}], TOPICS)
+    parts = [frame_of(rows) for rows in (first, other)]
+    purges = purges_in_all([topic_purges(rows, topics) for rows in parts])
+    assert purges.rows() == [(1, "t", OLD, 87)]
+    went = [with_topic_deletion(rows, topics, purges)["topic_deleted_at"] for rows in parts]
+    assert [each.to_list() for each in went] == [[DELETED], [None]]

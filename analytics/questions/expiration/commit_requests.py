@@ -1,4 +1,8 @@
-"""What became of groups whose offsets expired, and which requests committed what is kept."""
+"""The table `commit_requests`: KIP-211's table of OffsetCommit versions, applied to commits.
+
+No record says which version of the request a commit came with. What is stored may rule some out: a
+commit with an expire time of its own was asked for so, or is of a release before 2.1.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,10 @@ import pyarrow.compute as pc
 
 from analytics.contracts import ARROW_TYPES
 from analytics.engine.part_runs import PartAnswer
-from analytics.questions.expiration.group_endings import (
-    Cleanups,
-    EndingTables,
-    endings,
-    group_tombstones,
-)
 from analytics.questions.expiration.retention_settings import ASSUMED
 from analytics.questions.marks import marked
 from analytics.replay.log.losses import MARKS
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
-from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import group_reads
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from schemas import table
@@ -33,17 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.questions.expiration.retention_settings import Retention
-    from analytics.questions.expiration.tables import ExpirationQuestion
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.expiration_rules import CommitRequest, ExpirationRules
 
     Numbers = NDArray[np.int64]
     Truths = NDArray[np.bool_]
-
-# The table `commit_requests`: KIP-211's table of OffsetCommit versions, applied to commits.
-#
-# No record says which version of the request a commit came with. What is stored may rule some
-# out: a commit with an expire time of its own was asked for so, or is of a release before 2.1.
 
 NONE = -1
 _TABLE: Final = "commit_requests"
@@ -157,7 +148,6 @@ def _times(milliseconds: Numbers, last: Numbers) -> pa.Array:
     return pa.array(micros, mask=has_none).view(ARROW_TYPES["timestamp"])
 
 
-_GROUP_RECORDS = ("group_metadata", "consumer_group_metadata", "streams_group_metadata")
 _OF_REQUESTS = ("group_id", "commit_timestamp", "expire_timestamp")
 _NEEDED: Final = {
     "committed_offsets": (*_OF_REQUESTS, "missing"),
@@ -167,43 +157,16 @@ _NEEDED: Final = {
 REQUESTS: Final = "commit_requests"
 AT_ONCE: Final = 1_000_000
 """So many rows of whole groups are looked at together, about."""
-_COLUMNS = ("partition", "offset", "timestamp", "is_tombstone", "key")
 
 
-def group_tables(
-    state: ReplayedWorkspace,
-    removals: pa.Table,
-    question: ExpirationQuestion,
-    *,
-    with_requests: bool,
-) -> dict[str, PartedTable]:
-    """Return `group_endings`, and `commit_requests` where it is asked for.
-
-    Args:
-        state: Says the instant.
-        removals: The table `offset_removals`.
-        question: Has rules and retention.
-        with_requests: Whether `commit_requests` is wanted.
-    """
-    tables, retention = state.tables, question.retention
-    # Of a great many groups few lost an offset.
-    lost = pc.field("group_id").isin(pc.unique(removals["group_id"]))
-    gone = pc.field("is_tombstone")
-    known = EndingTables(
-        removals,
-        tables.read("committed_offsets", ["group_id"], lost),
-        tables.read("pending_offsets", where=lost),
-        tables.read("groups", where=lost),
-        group_tombstones(Records(state).table(name, _COLUMNS, gone) for name in _GROUP_RECORDS),
-    )
+def requests_of_groups(
+    state: ReplayedWorkspace, era: ExpirationRules, retention: Retention
+) -> Mapping[str, PartedTable]:
+    """Return `commit_requests` of all groups, by its name."""
     is_assumed = retention.otherwise.source == ASSUMED
-    cleanups = Cleanups(_interval(retention), is_assumed, question.audit, question.as_of_ms)
-    found = {"group_endings": PartedTable.held(endings(known, cleanups))}
-    if with_requests:
-        work = partial(requests_of_part, question.era, retention.otherwise.retention_ms, is_assumed)
-        parts = group_reads(tables, _NEEDED, AT_ONCE)
-        found |= state.runner.run(work, parts, {REQUESTS: BY_GROUP}).tables
-    return found
+    work = partial(requests_of_part, era, retention.otherwise.retention_ms, is_assumed)
+    parts = group_reads(state.tables, _NEEDED, AT_ONCE)
+    return state.runner.run(work, parts, {REQUESTS: BY_GROUP}).tables
 
 
 def requests_of_part(
@@ -225,9 +188,3 @@ def requests_of_part(
     of_groups = pl.concat(each.select("group_id", "missing") for each in rows.values())
     found = marked(requests, arrow_rows(of_groups), ["group_id"])
     return PartAnswer({REQUESTS: by_group(polars_rows(found))})
-
-
-def _interval(retention: Retention) -> int:
-    """Return the longest check interval: where coordinators differ, none is late before that."""
-    every = (retention.otherwise, *retention.of_partitions.values())
-    return max(each.check_interval_ms for each in every)
