@@ -80,13 +80,15 @@ def hold_rebalances(
 
 
 def _is_admitted(row: Row) -> bool:
-    return not row["complete"] or row["missing_is_compacted"]
+    """Return whether a row may lack something; who changed is null where it is not known."""
+    is_open = not row["complete"] or row["missing_is_compacted"]
+    return is_open or row["joined"] is None or row["left"] is None
 
 
 def _names_too_few(first: Row) -> bool:
     """Return whether a group had members when what is left of it begins, who joined any time."""
     members: int = first["member_count"]
-    return members > len(first["joined"])
+    return members > len(first["joined"] or ())
 
 
 def _changes(rows: Sequence[Row]) -> dict[str, list[Change]]:
@@ -94,7 +96,7 @@ def _changes(rows: Sequence[Row]) -> dict[str, list[Change]]:
     for row in rows:
         at = moment(row["at"]) or 0
         for name, is_there in (("left", False), ("joined", True)):
-            for member in row[name]:
+            for member in row[name] or ():
                 found[member].append(Change(at, is_there, _is_admitted(row)))
     return found
 
