@@ -126,7 +126,7 @@ def test_offsets_have_the_owners_they_have_in_whatever_pieces_both_are_read() ->
         [
             {
                 "group": name,
-                "topic": "orders",
+                "topic": "t",
                 "partition": n,
                 "lag": n,
                 "consumer_id": f"{name}-{n}",
