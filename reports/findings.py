@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import polars as pl
@@ -122,17 +122,27 @@ def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping
         output_format: text, json, csv or markdown.
         said: What JSON says besides.
     """
-    listed = LongSection(found, _listed)
+    is_for_programs = output_format in {"json", "csv"}
+    listed = LongSection(found, _listed if is_for_programs else _listed_in_words)
     entries = table_section(
         _with_times(accepted, "until"), "suppressions", title="Suppressed", also=()
     )
-    if output_format in {"json", "csv"}:
+    if is_for_programs:
         return rendered([listed, entries], output_format, said)
     shown: list[Section | LongSection] = [listed, entries]
     sections = [each for each in shown if each.rows.num_rows]
     told = render(sections, output_format, said)
     parts = [_sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
     return "\n\n".join(filter(None, parts))
+
+
+def _listed_in_words(findings: pa.Table) -> Section:
+    section = _listed(findings)
+    if "change" not in section.rows.column_names:
+        return section
+    place = section.rows.column_names.index("change")
+    words = pc.replace_substring(section.rows["change"], "_", " ")
+    return replace(section, rows=section.rows.set_column(place, "change", words))
 
 
 def _listed(findings: pa.Table) -> Section:

@@ -132,7 +132,7 @@ def _finding(
         short=_clause(short, row),
         whole="" if short == whole else whole,
         since="" if row["since"] is None else moment(row["since"]),
-        change=changes.get(row["finding_id"], ""),
+        change=changes.get(row["finding_id"], "").replace("_", " "),
         suggestion=harmless(row["suggestion"] or ""),
         href=f"#{group_anchor(group)}" if group in stories else "",
         records=_records(row["evidence"], segments),

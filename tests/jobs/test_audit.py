@@ -155,7 +155,7 @@ def test_rules_and_accepted_findings_are_a_teams_own(
     changes = {each["rule"]: each["change"] for each in told["rows"]}
     assert changes["offsets_lost_by_election"] == changes["offsets_beyond_end"] == "gone"
     assert changes["suppression_expired"] == "new"
-    assert changes["line_lost_by_election"] == "still there"
+    assert changes["line_lost_by_election"] == "still_there"
     assert told["summary"]["suppressed"] == accepted["suppressed"]
 
 

@@ -122,7 +122,7 @@ def test_changes_rest_on_no_number_of_findings_at_a_time(
         PartedTable.held(now), PartedTable.held(before), PartRunner(str(tmp_path))
     )
     expected = with_changes(now, before)
-    assert set(expected["change"].to_pylist()) == {"new", "still there", "gone"}
+    assert set(expected["change"].to_pylist()) == {"new", "still_there", "gone"}
     assert pa.concat_tables(found.pieces()) == expected
     assert found.num_rows == expected.num_rows
     kept = kept_changes(found)
@@ -153,5 +153,5 @@ def test_an_audit_in_parts_writes_what_one_at_once_does(
         assert (tmp_path / name).read_text("utf-8") == (failover_audited / name).read_text("utf-8")
     # The earlier audit is in the folder that is written anew.
     again = audit("--since", tmp_path)
-    assert [{**each, "change": "still there"} for each in first["rows"]] == again["rows"]
+    assert [{**each, "change": "still_there"} for each in first["rows"]] == again["rows"]
     assert len(first["rows"]) == sum(first["summary"]["findings"].values())

@@ -139,7 +139,7 @@ def test_since_an_earlier_audit_nothing_is_new_and_no_name_is_there(
     assert with_names(texts_of(folder / "second")) == []
     assert not ANY_NAME.search(result.output)
     changes = pq.read_table(folder / "second" / "evaluations" / "finding_changes").to_pylist()
-    assert {each["change"] for each in changes} == {"still there"}
+    assert {each["change"] for each in changes} == {"still_there"}
 
 
 @pytest.mark.long

@@ -228,7 +228,7 @@ def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> Iterator[str]:
 # Findings of two audits: which are new, still there, or gone.
 
 NEW: Final = "new"
-STILL: Final = "still there"
+STILL: Final = "still_there"
 NOT_THERE_NOW: Final = "gone"
 AT_ONCE: Final = 200_000
 """So many findings of both audits are looked at together, about: they have long texts."""
@@ -238,7 +238,7 @@ _NOW, _BEFORE, _CHANGED = "now", "before", "changed"
 
 
 def with_changes(findings: pa.Table, before: pa.Table) -> pa.Table:
-    """Return findings with `change`: `new` or `still there`; those that are `gone` come last.
+    """Return findings with `change`: `new` or `still_there`; those that are `gone` come last.
 
     Args:
         findings: Rows of `findings`.

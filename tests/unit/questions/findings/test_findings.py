@@ -144,4 +144,4 @@ def test_findings_of_two_audits_are_new_still_there_or_gone() -> None:
 
     told = with_changes(table("a", "b"), table("b", "c"))
     pairs = zip(told["group_id"].to_pylist(), told["change"].to_pylist(), strict=True)
-    assert list(pairs) == [("a", "new"), ("b", "still there"), ("c", "gone")]
+    assert list(pairs) == [("a", "new"), ("b", "still_there"), ("c", "gone")]

@@ -59,7 +59,7 @@ def test_of_findings_that_are_gone_the_first_are_said_and_the_rest_counted() -> 
     changes = [
         {
             "finding_id": str(number),
-            "change": "gone" if number % 2 else "still there",
+            "change": "gone" if number % 2 else "still_there",
             "message": f"number {number}",
             "severity": "warning",
         }

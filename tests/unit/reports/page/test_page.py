@@ -190,7 +190,7 @@ def test_what_changed_since_an_earlier_audit_is_said() -> None:
         {**row, "change": change}
         for row, change in zip(
             [*found, finding("group-9", message="the lag of group-9 grew")],
-            ("new", "still there", "gone"),
+            ("new", "still_there", "gone"),
             strict=True,
         )
     ]
