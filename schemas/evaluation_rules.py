@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, Literal
 
-from schemas.reading import Explained, Number, Shape, load, words_of
+from schemas.reading import Explained, Minutes, Number, Shape, load, words_of
 from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
 
@@ -130,12 +130,6 @@ class Storm(Explained, frozen=True):
     """
 
     epochs: int
-    minutes: Number
-
-
-class Minutes(Explained, frozen=True):
-    """So many minutes, and what is said of what takes longer."""
-
     minutes: Number
 
 

@@ -44,6 +44,12 @@ class Explained(Shape, frozen=True):
     about: str
 
 
+class Minutes(Explained, frozen=True):
+    """So many minutes, and what is said of what takes longer."""
+
+    minutes: Number
+
+
 def load(kind: type[_T], path: str) -> _T:
     """Return what a file of this package says.
 

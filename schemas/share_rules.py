@@ -7,7 +7,7 @@ from functools import cache
 
 from msgspec import field
 
-from schemas.reading import Explained, Number, Shape, load, words_of
+from schemas.reading import Explained, Minutes, Number, Shape, load, words_of
 from schemas.releases import release_key
 from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
@@ -126,12 +126,6 @@ def group_type_setting() -> tuple[str, Sequence[str]]:
 @cache
 def _limits() -> _Limits:
     return load(_Limits, "rules/share_limits.json")
-
-
-class Minutes(Explained, frozen=True):
-    """So many minutes, and what is said of what takes longer."""
-
-    minutes: Number
 
 
 class StepsSlack(Explained, frozen=True):

@@ -247,7 +247,6 @@ COLUMN_DTYPES = {
     "uuid": np.dtype("V16"),
 }
 
-_U1 = np.dtype("u1")
 _MORE = 0x80
 _LOW_BITS = 0x7F
 _VARINT_BYTES = 5

@@ -44,7 +44,6 @@ _IDS: Final = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 _ARIA: Final = re.compile(r' (?:aria-[a-z]+|role)="[^"]*"')
 
 Row = Mapping[str, Any]
-Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def data(rows: Sequence[Row]) -> alt.Data:

@@ -75,7 +75,6 @@ def _suppressions(read: WorkspaceTables) -> Grid | None:
     )
 
 
-COVERAGE: Final = "coverage"
 _MOST_COPIES: Final = 40
 
 Row = Mapping[str, Any]

@@ -30,10 +30,6 @@ META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 QUORUM_STATE = "quorum-state"
 
-DISK_FILES = frozenset(
-    {HIGH_WATERMARKS, LOG_STARTS, FIRST_DIRTY, RECOVERY_POINTS, META_PROPERTIES, CLEAN_SHUTDOWN}
-)
-"""Files in the root of a log directory."""
 
 PARTITION_FILES = frozenset({LEADER_EPOCHS, PARTITION_METADATA, QUORUM_STATE})
 """Files of one partition beside its segments."""

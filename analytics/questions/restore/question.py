@@ -41,7 +41,6 @@ from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
 from analytics.replayed.records import Records
-from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.replayed.whole_groups import frame_of, parts_of_both
 from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
@@ -285,8 +284,8 @@ def present_logs(state: ReplayedWorkspace, end_offsets: str | None) -> Logs:
 
 def unclean_elections(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return the unclean elections of data partitions, as `restore_plan` takes them."""
-    instant = replayed_instant(state.as_of, state.frames)
-    log = metadata_log(Cut(Records(state).of_asked, instant).whole())
+    records = Records(state)
+    log = metadata_log(Cut(records.of_asked, records.instant).whole())
     topics = StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id"])
     return unclean_takeovers(log, frame_of(topics)).select(UNCLEAN.names()).cast(UNCLEAN)
 

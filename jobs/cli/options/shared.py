@@ -19,7 +19,6 @@ MOST_PARTITIONS = 100_000
 """No internal topic has as many: what a range may name, so that a slip does not fill memory."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-Decorator = Callable[[Decorated], Decorated]
 
 
 def in_order(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:

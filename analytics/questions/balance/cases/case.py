@@ -114,7 +114,6 @@ def counted(number: int, word: str) -> str:
 
 # From a row of `cases` to the `Case` that is judged.
 
-_LOWER_BOUND = "seen"
 _CONSUMERS = "consumer"
 _STABLE = "STABLE"
 
