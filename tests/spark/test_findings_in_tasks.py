@@ -54,4 +54,4 @@ def test_tasks_find_what_this_process_does(
     assert min(counts) > 1
     told = changed.whole()
     assert told.drop_columns(["change"]) == rows
-    assert told["change"].to_pylist() == ["new"] * 5 + ["still there"] * (rows.num_rows - 5)
+    assert told["change"].to_pylist() == ["new"] * 5 + ["still_there"] * (rows.num_rows - 5)
