@@ -48,7 +48,8 @@ _THREADS: Final = 2
 """Much of a part is work of one core."""
 
 _ROW_GROUP: Final = 50_000
-"""What is read of a file at once."""
+_ROW_GROUP_BYTES: Final = 4 << 20
+"""What is read of a file at once, where a reader has all files of a table open to merge them."""
 
 ReadPart = Callable[[], dict[str, pl.DataFrame]]
 """Gives by name the rows of some groups, all of each."""
@@ -179,5 +180,6 @@ def _write(folder: str, name: str, rows: pa.Table) -> str:
     location = f"{folder}/{name}-{uuid.uuid4().hex}.parquet"
     filesystem, path = open_location(location)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-    pq.write_table(rows, path, filesystem=filesystem, row_group_size=_ROW_GROUP)
+    long = max(_ROW_GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
+    pq.write_table(rows, path, filesystem=filesystem, row_group_size=min(long, _ROW_GROUP))
     return location
