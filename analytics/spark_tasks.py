@@ -6,11 +6,15 @@ By DataFrames, which Spark Connect and clusters that others manage know, too; RD
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
+from analytics import errors
+from analytics.errors import GroupscopeError
 from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = pa.schema([("number", pa.int64()), ("report", pa.binary())])
 _AS_SPARK: Final = "number long, report binary"
+_OWN_ERROR: Final = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
+"""The last line of a traceback of Python's, for an error of ours."""
 Result = TypeVar("Result")
 
 
@@ -31,6 +37,9 @@ def run_tasks(spark: SparkSession, count: int, run: Callable[[int], Result]) -> 
 
     Returns:
         What it returned, of the attempts that succeeded, in the order of numbers.
+
+    Raises:
+        GroupscopeError: One of ours, as a task raised it each time that Spark tried it.
     """
     if not count:
         return []
@@ -43,6 +52,31 @@ def run_tasks(spark: SparkSession, count: int, run: Callable[[int], Result]) -> 
                 yield pa.RecordBatch.from_pylist([row], schema=_SCHEMA)
 
     numbers = spark.range(0, count, 1, count)
-    rows = numbers.mapInArrow(task, _AS_SPARK).collect()
+    with own_errors():
+        rows = numbers.mapInArrow(task, _AS_SPARK).collect()
     reports: dict[int, Any] = {row["number"]: pickle.loads(row["report"]) for row in rows}  # noqa: S301 - our own tasks'
     return [reports[number] for number in range(count)]
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise what a task raised of ours as what it is: Spark hands on the words of a traceback.
+
+    Raises:
+        GroupscopeError: As a task raised it.
+    """
+    try:
+        yield
+    except Exception as error:
+        own = _own_error(str(error))
+        if own is None:
+            raise
+        raise own from error
+
+
+def _own_error(words: str) -> GroupscopeError | None:
+    for name, message in reversed(_OWN_ERROR.findall(words)):
+        kind = getattr(errors, name, None)
+        if isinstance(kind, type) and issubclass(kind, GroupscopeError):
+            return kind(message)
+    return None

@@ -16,6 +16,7 @@ from analytics.errors import (
     InputUnreadableError,
     InstallationError,
     OutputRefusedError,
+    ReadFailedError,
     SettingRefusedError,
     WorkspaceError,
 )
@@ -51,6 +52,7 @@ def raising(error: BaseException) -> Callable[[], object]:
         (SettingRefusedError("x is after y"), 2),
         (click.UsageError("x and y exclude each other"), 2),
         (InputUnreadableError("x cannot be read"), 3),
+        (ReadFailedError("x cannot be read"), 3),
         (WorkspaceError("x was never finished"), 3),
         (CannotTellError("x is not in the dump"), 3),
         (EnvironmentUnfitError("no java"), 3),
