@@ -87,16 +87,32 @@ def tried_again(read: Callable[[], Read], name: str, position: int | None = None
         tries += 1
 
 
+def is_of_reading(error: OSError) -> bool:
+    """Return whether a disk, a store or a network fails: a damaged file of Parquet is no such.
+
+    Arrow raises the same class for both.
+    """
+    return passes(error) or error.errno in _ONCE_MORE
+
+
 def read_error(error: OSError, name: str, position: int | None = None) -> GroupscopeError:
     """Return the error that names a file, where in it the read failed, and why."""
+    if passes(error):
+        return read_failed(error, name, position)
+    return InputUnreadableError(_words(error, name, position))
+
+
+def read_failed(error: OSError, name: str, position: int | None = None) -> ReadFailedError:
+    """Return the same for a read that may succeed another time."""
+    return ReadFailedError(
+        f"{_words(error, name, position)}: this says nothing about what is in it; try again"
+    )
+
+
+def _words(error: OSError, name: str, position: int | None) -> str:
     where = "" if position is None else f" at byte {position}"
     why = str(error.strerror or error).partition("\n")[0]
-    if passes(error):
-        return ReadFailedError(
-            f"{name}: cannot be read{where} ({why}): tried again and given up; this says "
-            "nothing about the dump: run it again"
-        )
-    return InputUnreadableError(f"{name}: cannot be read{where} ({why})")
+    return f"{name}: cannot be read{where} ({why})"
 
 
 def failed_here(error: GroupscopeError) -> ReadFailedError:

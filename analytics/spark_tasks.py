@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from analytics import errors
-from analytics.errors import GroupscopeError
+from analytics.errors import GroupscopeError, InputUnreadableError
+from analytics.failed_reads import failed_here
 from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ _SCHEMA: Final = pa.schema([("number", pa.int64()), ("report", pa.binary())])
 _AS_SPARK: Final = "number long, report binary"
 _OWN_ERROR: Final = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
 """The last line of a traceback of Python's, for an error of ours."""
+_FILE: Final = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*? reading file (\S+?)\.?(?=\s)", re.DOTALL)
+"""What Spark says where one of its own readers fails."""
+_FAILURES: Final = re.compile(
+    r"FileNotFoundException|Permission denied|Input/output error|Stale file handle"
+    r"|SocketTimeout|SocketException|SdkClientException|S3Exception|AWS\w*Exception"
+)
 Result = TypeVar("Result")
 
 
@@ -64,6 +71,8 @@ def own_errors() -> Iterator[None]:
 
     Raises:
         GroupscopeError: As a task raised it.
+        ReadFailedError: Spark could not open or read a file where a task ran.
+        InputUnreadableError: Spark could read a file and not make rows of it.
     """
     try:
         yield
@@ -79,4 +88,11 @@ def _own_error(words: str) -> GroupscopeError | None:
         kind = getattr(errors, name, None)
         if isinstance(kind, type) and issubclass(kind, GroupscopeError):
             return kind(message)
-    return None
+    unread = _FILE.search(words)
+    if unread is None:
+        return None
+    failure = _FAILURES.search(words)
+    if unread[1] == "FILE_NOT_EXIST" or failure is not None:
+        why = failure[0] if failure is not None else "it is not there"
+        return failed_here(InputUnreadableError(f"{unread[2]}: cannot be read ({why})"))
+    return InputUnreadableError(f"{unread[2]}: cannot be read: it is damaged")

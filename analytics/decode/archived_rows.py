@@ -34,7 +34,6 @@ from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
 from analytics.dump.records.raw_rows_columns import encoding_that_fits
 from analytics.epoch_times import are_times
-from analytics.spark_tasks import own_errors
 from analytics.spark_worker import on_worker
 from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS
@@ -124,8 +123,7 @@ def decode_rows_on_spark(
         # were archived.
         .sortWithinPartitions(*ORDER, "unparsed", "key", "value", "timestamp")
     )
-    with own_errors():
-        rows = ordered.mapInArrow(run, "report binary").collect()
+    rows = ordered.mapInArrow(run, "report binary").collect()
     reports: list[ArchiveReport] = [pickle.loads(row.report) for row in rows]  # noqa: S301 - our own workers wrote it
     return sorted(reports, key=_place)
 

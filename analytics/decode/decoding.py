@@ -29,7 +29,7 @@ from analytics.decode.tasks import (
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
-from analytics.spark_tasks import run_tasks
+from analytics.spark_tasks import own_errors, run_tasks
 from analytics.wire.cursor import Reason
 from analytics.workspace import BEFORE_SWAPS, open_location
 from schemas import record_types
@@ -152,7 +152,8 @@ def _archived(
     # PySpark is heavy: logs are decoded without it.
     from analytics.decode.archived_rows import decode_archives  # noqa: PLC0415
 
-    return decode_archives(spark, archives, settings, in_logs, options)
+    with own_errors():
+        return decode_archives(spark, archives, settings, in_logs, options)
 
 
 def _encoding_to_try(
@@ -165,7 +166,8 @@ def _encoding_to_try(
         return None
     from analytics.decode.archived_rows import encoding_to_try  # noqa: PLC0415 - as above
 
-    return encoding_to_try(spark, archives, rows, options.value_encoding)
+    with own_errors():
+        return encoding_to_try(spark, archives, rows, options.value_encoding)
 
 
 def kinds_of(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:

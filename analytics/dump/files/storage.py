@@ -22,7 +22,7 @@ import numpy as np
 
 from analytics.dump.records.raw_records import PADDING
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
-from analytics.failed_reads import is_nothing_there, tried_again
+from analytics.failed_reads import failed_here, is_nothing_there, shrunk, tried_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,6 +120,51 @@ class ByteSource:
         content = self._file.read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
+
+
+class SourceFile(io.RawIOBase):
+    """A `ByteSource` as a file that others read: what fails is tried again, or an error of ours."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._at = 0
+
+    @classmethod
+    def opened(cls, path: str) -> io.BufferedReader:
+        """Open a path or URI.
+
+        Raises:
+            ReadFailedError: It cannot be opened here.
+        """
+        try:
+            return io.BufferedReader(cls(ByteSource(local_path(path))), _BLOCK)
+        except InputUnreadableError as error:
+            raise failed_here(error) from error
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - whatever has a buffer
+        """Fill a buffer as far as the file reaches.
+
+        Raises:
+            ReadFailedError: It cannot be read here, or has become shorter.
+        """
+        into = memoryview(buffer).cast("B")[: max(self._source.size - self._at, 0)]
+        try:
+            self._source.fill(into, self._at)
+        except InputUnreadableError as error:
+            raise failed_here(error) from error
+        if self._source.shrank_to is not None:
+            raise shrunk(self._source.name, self._source.shrank_to, self._source.size)
+        self._at += len(into)
+        return len(into)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+        super().close()
 
 
 def _opened(path: str) -> BinaryIO:

@@ -21,8 +21,16 @@ from analytics.decode.tasks import Settings
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.files import storage
 from analytics.dump.files.model import Plan
-from analytics.dump.files.storage import ArrowStorage, ByteSource, LocalStorage, read_small
-from analytics.errors import InputUnreadableError, ReadFailedError
+from analytics.dump.files.storage import (
+    ArrowStorage,
+    ByteSource,
+    LocalStorage,
+    SourceFile,
+    read_small,
+)
+from analytics.engine.part_runs import get_value, put_value
+from analytics.errors import InputUnreadableError, ReadFailedError, WorkspaceError
+from analytics.workspace import reading
 
 DUMP = Path(__file__).parents[2] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
 STALE = OSError(errno.ESTALE, "Stale file handle")
@@ -93,7 +101,7 @@ def test_a_store_that_throttles_is_asked_again_after_pauses_that_grow(
 def test_a_store_that_goes_on_to_throttle_is_an_error_that_says_nothing_of_the_dump() -> None:
     files = ArrowStorage(FailingFiles([SLOW_DOWN] * 99, []), "s3://")
     with pytest.raises(
-        ReadFailedError, match=r"s3://b/a\.log: .*SLOW_DOWN.*nothing about the dump"
+        ReadFailedError, match=r"s3://b/a\.log: .*SLOW_DOWN.*nothing about what is in it"
     ):
         files.open("s3://b/a.log")
 
@@ -147,6 +155,53 @@ def test_a_file_that_cannot_be_looked_at_is_not_taken_for_none(
     monkeypatch.undo()
     assert LocalStorage().entry(str(tmp_path / "none")) is None
     assert LocalStorage().entry(str(tmp_path / "a" / "below")) is None
+
+
+# Archived rows, and tables between tasks.
+
+
+def test_archived_rows_are_read_on_after_a_cut_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rows").write_bytes(b"one\ntwo\n")
+    monkeypatch.setattr(os, "preadv", Failing(os.preadv, STALE, RESET, RESET))
+    with SourceFile.opened(str(tmp_path / "rows")) as file:
+        assert file.readlines() == [b"one\n", b"two\n"]
+    with pytest.raises(ReadFailedError, match=r"gone: .* every machine"):
+        SourceFile.opened(str(tmp_path / "gone"))
+
+
+def test_a_file_of_archived_rows_that_shrinks_is_no_end_of_it(tmp_path: Path) -> None:
+    (tmp_path / "rows").write_bytes(bytes(3_000_000))
+    with SourceFile.opened(f"file://{tmp_path}/rows") as file:
+        file.read(10)
+        os.truncate(tmp_path / "rows", 2_000_000)
+        with pytest.raises(ReadFailedError, match="beyond byte 2000000: it had 3000000 bytes"):
+            file.read()
+
+
+def test_what_one_task_wrote_and_another_cannot_see_is_an_error(tmp_path: Path) -> None:
+    place = put_value(str(tmp_path), {"a": 1})
+    assert get_value(place) == {"a": 1}
+    with pytest.raises(ReadFailedError, match="every machine has to see that folder"):
+        get_value(f"{tmp_path}/elsewhere/between-1")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (STALE, ReadFailedError),
+        (SLOW_DOWN, ReadFailedError),
+        (OSError(errno.EIO, "Error reading bytes from file. Detail: [errno 5]"), ReadFailedError),
+        (OSError("Couldn't deserialize thrift: TProtocolException: Invalid data"), WorkspaceError),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory"), WorkspaceError),
+    ],
+)
+def test_a_disk_that_fails_is_not_a_damaged_workspace(
+    error: OSError, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind, match=r"/w/state/groups\.parquet"), reading("/w/state/groups.parquet"):
+        raise error
 
 
 # What a decode run makes of it.
