@@ -46,5 +46,9 @@ class InstallationError(GroupscopeError):
     """The packages of groupscope do not come from one place, or a part of them is missing."""
 
 
+class ClusterUnfitError(GroupscopeError):
+    """Executors of a cluster do not see what they have to, or are not set up as this side is."""
+
+
 class EnvironmentUnfitError(GroupscopeError):
     """This machine, or the session that was given, cannot do what is asked."""

@@ -306,8 +306,8 @@ class Workspace:
             raise WorkspaceError(message)
 
     def table(self, name: str) -> str:
-        """Return the location of a table's folder, as given to ``--out`` and readable by Spark."""
-        return f"{self.location.rstrip('/')}/{name}"
+        """Return the location of a table's folder, for whatever reads it, wherever that runs."""
+        return f"{(self.location if '://' in self.location else self.root).rstrip('/')}/{name}"
 
     def path(self, name: str) -> str:
         """Return the path of something in the workspace, in its filesystem."""
