@@ -61,21 +61,21 @@ def decoded_here(source: Path, out: Path) -> Rows:
 def test_a_dump_on_one_machines_disk_is_told_before_any_work(cluster: Cluster) -> None:
     source, out = cluster.blind / "dump", cluster.shared / "out"
     shutil.copytree(DUMP, source)
-    told = run(cluster, COMMAND, "decode", source, "--out", out, *cluster.settings)
-    assert told.returncode == 2, told.stderr
-    assert told.stdout == ""
-    assert told.stderr.count("\n") == 1
-    assert f"{source}/" in told.stderr
-    assert "is not there (on " in told.stderr
-    assert "every machine has to see it" in told.stderr
+    result = run(cluster, COMMAND, "decode", source, "--out", out, *cluster.settings)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert f"{source}/" in result.stderr
+    assert "is not there (on " in result.stderr
+    assert "every machine has to see it" in result.stderr
     assert not (out / "manifest.json").exists()
     assert not list(out.glob(".staging*"))
 
 
 def test_a_dump_that_all_see_is_decoded_as_in_one_process(cluster: Cluster, tmp_path: Path) -> None:
     out = cluster.shared / "whole"
-    told = run(cluster, COMMAND, "decode", DUMP, "--out", out, *cluster.settings)
-    assert told.returncode == 0, told.stderr
+    result = run(cluster, COMMAND, "decode", DUMP, "--out", out, *cluster.settings)
+    assert result.returncode == 0, result.stderr
     tables = {
         f"decoded/{folder.name}": [str(each) for each in folder.glob("*.parquet")]
         for folder in (out / "decoded").iterdir()
@@ -87,10 +87,10 @@ def test_a_dump_that_all_see_is_decoded_as_in_one_process(cluster: Cluster, tmp_
 @pytest.mark.long
 def test_a_workspace_that_executors_do_not_share_is_told_before_any_work(cluster: Cluster) -> None:
     out = cluster.blind / "workspace"
-    told = run(cluster, COMMAND, "decode", DUMP, "--out", out, *cluster.settings)
-    assert told.returncode == 2, told.stderr
-    assert "what is written here is not seen there (on " in told.stderr
-    assert "give a folder that all machines share" in told.stderr
+    result = run(cluster, COMMAND, "decode", DUMP, "--out", out, *cluster.settings)
+    assert result.returncode == 2, result.stderr
+    assert "what is written here is not seen there (on " in result.stderr
+    assert "give a folder that all machines share" in result.stderr
     assert not (out / "manifest.json").exists()
 
 
@@ -101,10 +101,10 @@ def test_a_task_that_cannot_open_its_file_is_tried_elsewhere(
     source = cluster.blind / "unprobed"
     shutil.copytree(DUMP, source)
     out = cluster.shared / "unprobed"
-    told = run(cluster, sys.executable, UNPROBED, cluster.master, source, out)
-    assert told.returncode == 0, told.stderr
+    result = run(cluster, sys.executable, UNPROBED, cluster.master, source, out)
+    assert result.returncode == 0, result.stderr
     assert "ReadFailedError" in cluster.words_of_the_blind()
-    assert rows_of(json.loads(told.stdout)) == decoded_here(source, tmp_path)
+    assert rows_of(json.loads(result.stdout)) == decoded_here(source, tmp_path)
 
 
 @pytest.mark.long
@@ -116,8 +116,8 @@ def test_a_file_that_no_machine_can_open_is_one_error_and_no_gap(
     source.mkdir()
     script = f'mount --bind {DUMP} {source} && exec "$@"'
     python = ["unshare", "-m", "sh", "-c", script, "sh", sys.executable]
-    told = run(cluster, *python, UNPROBED, cluster.master, source, cluster.shared / "none")
-    assert told.returncode == 1
-    assert "ReadFailedError: " in told.stderr.splitlines()[-1]
-    assert "No such file or directory" in told.stderr.splitlines()[-1]
-    assert "nothing is concluded from it" in told.stderr.splitlines()[-1]
+    result = run(cluster, *python, UNPROBED, cluster.master, source, cluster.shared / "none")
+    assert result.returncode == 1
+    assert "ReadFailedError: " in result.stderr.splitlines()[-1]
+    assert "No such file or directory" in result.stderr.splitlines()[-1]
+    assert "nothing is concluded from it" in result.stderr.splitlines()[-1]

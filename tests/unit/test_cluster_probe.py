@@ -127,8 +127,8 @@ def test_of_many_files_some_are_looked_at_from_the_first_to_the_last_folder(
 
 
 def test_a_folder_that_one_side_does_not_see_is_named(tmp_path: Path) -> None:
-    told = look_at([], str(tmp_path), ".probe-of-the-driver")
-    assert told == {"folder": f"{tmp_path}: what is written here is not seen there"}
+    result = look_at([], str(tmp_path), ".probe-of-the-driver")
+    assert result == {"folder": f"{tmp_path}: what is written here is not seen there"}
     executors = Executors()
     executors.altered["report"] = {"written": ".probe-elsewhere"}
     with pytest.raises(ClusterUnfitError, match=f"{tmp_path}: what executors write there on work"):
@@ -183,10 +183,10 @@ def test_the_look_is_sent_by_its_code_and_needs_nothing_of_this_program(tmp_path
         f"look = pickle.load(open({str(tmp_path / 'look')!r}, 'rb'))\n"
         "print(next(look(iter(()))).column(0)[0])\n"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stderr
-    report = json.loads(told.stdout)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
     assert report["versions"]["groupscope"] is None
     assert report["ours"]["groupscope"]
