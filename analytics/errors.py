@@ -19,6 +19,13 @@ class InputUnreadableError(GroupscopeError):
     """An INPUT, or a file in it, is there and cannot be read."""
 
 
+class ReadFailedError(GroupscopeError):
+    """A read failed that says nothing of the dump: it may succeed elsewhere, or later.
+
+    A task that raises it is tried again by Spark. It is never caught to carry on without the file.
+    """
+
+
 class SettingRefusedError(GroupscopeError):
     """A setting of a question is at odds with another, or with the dump: it is asked wrongly."""
 
@@ -37,6 +44,10 @@ class CannotTellError(GroupscopeError):
 
 class InstallationError(GroupscopeError):
     """The packages of groupscope do not come from one place, or a part of them is missing."""
+
+
+class ClusterUnfitError(GroupscopeError):
+    """Executors of a cluster do not see what they have to, or are not set up as this side is."""
 
 
 class EnvironmentUnfitError(GroupscopeError):

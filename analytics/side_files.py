@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analytics.epoch_times import EPOCH, LAST_MS
-from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.errors import InputNotRecognizedError
+from analytics.failed_reads import tried_again
 
 MOST: Final = 2**63 - 1
 """Of an offset."""
@@ -41,11 +42,9 @@ def read_bytes(path: str | Path) -> bytes:
 
     Raises:
         InputUnreadableError: It cannot be read.
+        ReadFailedError: A network that it is on fails, and goes on to.
     """
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputUnreadableError(f"{path}: {error.strerror or error}") from error
+    return tried_again(Path(path).read_bytes, str(path))
 
 
 def read_text(path: str | Path) -> str:

@@ -6,11 +6,16 @@ By DataFrames, which Spark Connect and clusters that others manage know, too; RD
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
+from analytics import errors
+from analytics.errors import GroupscopeError, InputUnreadableError
+from analytics.failed_reads import failed_here
 from analytics.spark_worker import on_worker
 
 if TYPE_CHECKING:
@@ -18,6 +23,14 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = pa.schema([("number", pa.int64()), ("report", pa.binary())])
 _AS_SPARK: Final = "number long, report binary"
+_OWN_ERROR: Final = re.compile(rf"^{re.escape(errors.__name__)}\.(\w+): (.*)$", re.MULTILINE)
+"""The last line of a traceback of Python's, for an error of ours."""
+_FILE: Final = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*? reading file (\S+?)\.?(?=\s)", re.DOTALL)
+"""What Spark says where one of its own readers fails."""
+_FAILURES: Final = re.compile(
+    r"FileNotFoundException|Permission denied|Input/output error|Stale file handle"
+    r"|SocketTimeout|SocketException|SdkClientException|S3Exception|AWS\w*Exception"
+)
 Result = TypeVar("Result")
 
 
@@ -31,6 +44,9 @@ def run_tasks(spark: SparkSession, count: int, run: Callable[[int], Result]) -> 
 
     Returns:
         What it returned, of the attempts that succeeded, in the order of numbers.
+
+    Raises:
+        GroupscopeError: One of ours, as a task raised it each time that Spark tried it.
     """
     if not count:
         return []
@@ -43,6 +59,40 @@ def run_tasks(spark: SparkSession, count: int, run: Callable[[int], Result]) -> 
                 yield pa.RecordBatch.from_pylist([row], schema=_SCHEMA)
 
     numbers = spark.range(0, count, 1, count)
-    rows = numbers.mapInArrow(task, _AS_SPARK).collect()
+    with own_errors():
+        rows = numbers.mapInArrow(task, _AS_SPARK).collect()
     reports: dict[int, Any] = {row["number"]: pickle.loads(row["report"]) for row in rows}  # noqa: S301 - our own tasks'
     return [reports[number] for number in range(count)]
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise what a task raised of ours as what it is: Spark hands on the words of a traceback.
+
+    Raises:
+        GroupscopeError: As a task raised it.
+        ReadFailedError: Spark could not open or read a file where a task ran.
+        InputUnreadableError: Spark could read a file and not make rows of it.
+    """
+    try:
+        yield
+    except Exception as error:
+        own = _own_error(str(error))
+        if own is None:
+            raise
+        raise own from error
+
+
+def _own_error(words: str) -> GroupscopeError | None:
+    for name, message in reversed(_OWN_ERROR.findall(words)):
+        kind = getattr(errors, name, None)
+        if isinstance(kind, type) and issubclass(kind, GroupscopeError):
+            return kind(message)
+    unread = _FILE.search(words)
+    if unread is None:
+        return None
+    failure = _FAILURES.search(words)
+    if unread[1] == "FILE_NOT_EXIST" or failure is not None:
+        why = failure[0] if failure is not None else "it is not there"
+        return failed_here(InputUnreadableError(f"{unread[2]}: cannot be read ({why})"))
+    return InputUnreadableError(f"{unread[2]}: cannot be read: it is damaged")

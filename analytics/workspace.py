@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyarrow import fs
 
-from analytics.errors import OutputRefusedError, WorkspaceError
+from analytics.errors import (
+    InputUnreadableError,
+    OutputRefusedError,
+    ReadFailedError,
+    WorkspaceError,
+)
+from analytics.failed_reads import is_of_reading, read_failed, tried_again
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 
@@ -252,9 +258,8 @@ class Workspace:
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
         try:
-            with self.filesystem.open_input_stream(path) as stream:
-                manifest = json.loads(stream.read())
-        except (OSError, ValueError) as error:
+            manifest = json.loads(tried_again(lambda: _content(self.filesystem, path), path))
+        except (InputUnreadableError, ValueError) as error:
             message = f"{path} cannot be read: {error} (make the workspace again)"
             raise WorkspaceError(message) from error
         if not isinstance(manifest, dict):
@@ -301,8 +306,8 @@ class Workspace:
             raise WorkspaceError(message)
 
     def table(self, name: str) -> str:
-        """Return the location of a table's folder, as given to ``--out`` and readable by Spark."""
-        return f"{self.location.rstrip('/')}/{name}"
+        """Return the location of a table's folder, for whatever reads it, wherever that runs."""
+        return f"{(self.location if '://' in self.location else self.root).rstrip('/')}/{name}"
 
     def path(self, name: str) -> str:
         """Return the path of something in the workspace, in its filesystem."""
@@ -435,10 +440,13 @@ def reading(path: str) -> Iterator[None]:
 
     Raises:
         WorkspaceError: Something in it is damaged, or gone.
+        ReadFailedError: A disk, a store or a network fails.
     """
     try:
         yield
     except (pa.ArrowException, OSError, KeyError) as error:
+        if isinstance(error, OSError) and is_of_reading(error):
+            raise read_failed(error, path) from error
         why = str(error).partition("\n")[0]
         is_column = any(phrase in why for phrase in _NO_COLUMN)
         if isinstance(error, KeyError) and not (is_column or isinstance(error, pa.ArrowException)):
@@ -448,6 +456,27 @@ def reading(path: str) -> Iterator[None]:
         raise WorkspaceError(
             f"{path} cannot be read: {why:.200} (make the workspace again)"
         ) from error
+
+
+def read_staged(location: str) -> bytes:
+    """Return what another task, or the process that hands them out, wrote for this one.
+
+    Raises:
+        ReadFailedError: It cannot be read here.
+    """
+    filesystem, path = open_location(location)
+    try:
+        return tried_again(lambda: _content(filesystem, path), location)
+    except InputUnreadableError as error:
+        raise ReadFailedError(
+            f"{error}: it was written for this task, so every machine has to see that folder"
+        ) from error
+
+
+def _content(filesystem: fs.FileSystem, path: str) -> bytes:
+    with filesystem.open_input_stream(path, compression=None) as stream:
+        content: bytes = stream.read()
+        return content
 
 
 def why_of(error: OSError) -> str:

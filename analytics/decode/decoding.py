@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from analytics.cluster_probe import check_executors, files_of
 from analytics.decode.kafka_version import (
     NOTHING_SHOWN,
     KafkaVersion,
@@ -18,6 +20,7 @@ from analytics.decode.kafka_version import (
 )
 from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE, RecordKind
 from analytics.decode.tasks import (
+    TASK_BYTES,
     Settings,
     SliceReport,
     TaskReport,
@@ -29,7 +32,8 @@ from analytics.decode.tasks import (
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
-from analytics.spark_tasks import run_tasks
+from analytics.dump.files.storage import is_uri
+from analytics.spark_tasks import own_errors, run_tasks
 from analytics.wire.cursor import Reason
 from analytics.workspace import BEFORE_SWAPS, open_location
 from schemas import record_types
@@ -95,7 +99,13 @@ def decode_dump(
         settings: Where to, and what is wanted.
         options: What a person asked for.
         watched: Entered while Spark works on logs: shows progress.
+
+    Raises:
+        ClusterUnfitError: Executors do not see the files, or this side not what they write.
+        ReadFailedError: A file could not be read where tasks were tried, and can be opened here.
     """
+    if spark is not None:
+        check_executors(spark, files_of(plan, archives), settings.staging)
     in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
     with watched or nullcontext():
         tasks = (
@@ -152,7 +162,8 @@ def _archived(
     # PySpark is heavy: logs are decoded without it.
     from analytics.decode.archived_rows import decode_archives  # noqa: PLC0415
 
-    return decode_archives(spark, archives, settings, in_logs, options)
+    with own_errors():
+        return decode_archives(spark, archives, settings, in_logs, options)
 
 
 def _encoding_to_try(
@@ -165,7 +176,8 @@ def _encoding_to_try(
         return None
     from analytics.decode.archived_rows import encoding_to_try  # noqa: PLC0415 - as above
 
-    return encoding_to_try(spark, archives, rows, options.value_encoding)
+    with own_errors():
+        return encoding_to_try(spark, archives, rows, options.value_encoding)
 
 
 def kinds_of(plan: Plan, slices: Iterable[SliceReport], rows: Iterable[RowsReport]) -> Kinds:
@@ -291,19 +303,30 @@ class _Groups:
 
 
 def decode_on_spark(
-    spark: SparkSession, slices: Sequence[Slice], settings: Settings
+    spark: SparkSession,
+    slices: Sequence[Slice],
+    settings: Settings,
+    task_bytes: int = TASK_BYTES,
 ) -> list[TaskReport]:
     """Decode all slices; returns the reports of the attempts that succeeded, in task order.
 
     Parts of other attempts (failed, repeated, speculative) stay in the staging folder and are
     never published.
     """
-    tasks = packed(slices)
+    tasks = packed(slices, task_bytes)
+    # A worker's own folder is another one.
+    slices = [_of_absolute_path(each) for each in slices]
 
     def run(number: int) -> TaskReport:
         return run_task(number, [(index, slices[index]) for index in tasks[number]], settings)
 
     return run_tasks(spark, len(tasks), run)
+
+
+def _of_absolute_path(each: Slice) -> Slice:
+    path = each.segment.path
+    where = path if is_uri(path) else str(Path(path).absolute())
+    return replace(each, segment=replace(each.segment, path=where))
 
 
 # Where every record and byte of a decode run went, and whether it adds up.

@@ -28,6 +28,7 @@ from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
+from analytics.failed_reads import failed_here
 from analytics.wire.columns import counted
 from analytics.workspace import Part, open_location
 from schemas import all_record_types
@@ -315,7 +316,11 @@ def decode_here(slices: Sequence[Slice], settings: Settings) -> list[TaskReport]
 
 
 def run_task(number: int, slices: Sequence[tuple[int, Slice]], settings: Settings) -> TaskReport:
-    """Decode slices and write their rows; each attempt writes into a folder of its own."""
+    """Decode slices and write their rows; each attempt writes into a folder of its own.
+
+    Raises:
+        ReadFailedError: A file cannot be read that whoever listed the dump could open.
+    """
     attempt = f"{settings.staging}/task-{number:05d}-{uuid.uuid4().hex[:8]}"
     with PartWriter(attempt) as writer:
         reports = [_run_slice(index, each, settings, writer) for index, each in slices]
@@ -330,8 +335,10 @@ def _run_slice(number: int, each: Slice, settings: Settings, writer: PartWriter)
             for table, batch in decoded.batches.items():
                 writer.write(f"{prefix}/{table}", batch)
     except InputUnreadableError as error:
-        # One file that cannot be read must not cost the others.
-        report.unreadable = str(error)
+        if each.unreadable is None:
+            raise failed_here(error) from error
+        # One file that nobody can read must not cost the others.
+        report.unreadable = each.unreadable
     return report
 
 
@@ -369,7 +376,7 @@ def decode_slice(
         yield from those_that_wait()
     finally:
         report.summary = reader.summary
-        survey = stats.survey(damages, reader.summary.tail, changed=reader.summary.shrank)
+        survey = stats.survey(damages, reader.summary.tail)
         # Headers give the last time of a batch; the records have given the first.
         report.survey = replace(survey, first_timestamp=reader.summary.min_timestamp)
 

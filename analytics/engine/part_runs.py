@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from analytics.contracts import table_of_frame
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.tables.parted_table import Order, PartedTable, by_key
-from analytics.workspace import open_location
+from analytics.workspace import open_location, read_staged
 from schemas import tables
 
 # Values that are too large to be sent along with tasks, or back: files beside the tables.
@@ -38,10 +38,12 @@ def put_value(staging: str, value: object) -> str:
 
 
 def get_value(place: str) -> Any:  # noqa: ANN401 - whatever was put there
-    """Read a value that `put_value` wrote."""
-    filesystem, path = open_location(place)
-    with filesystem.open_input_stream(path) as stream:
-        return pickle.loads(stream.read())  # noqa: S301 - a task of ours wrote it
+    """Read a value that `put_value` wrote.
+
+    Raises:
+        ReadFailedError: It cannot be read here.
+    """
+    return pickle.loads(read_staged(place))  # noqa: S301 - a task of ours wrote it
 
 
 _THREADS: Final = 2

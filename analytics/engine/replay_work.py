@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
+from analytics.cluster_probe import ListedFile, check_executors
 from analytics.decode.selection import Selection
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.key_places import homes_metadata, internal_topics
@@ -36,10 +37,11 @@ from analytics.replay.log.rules import RELEASE_IS_NAMED, replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_given
 from analytics.tables.buckets import MOST_ROWS
+from analytics.tables.decoded_records import absolute
 from analytics.tables.record_reader import RecordReader
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
-from analytics.workspace import HISTORY
+from analytics.workspace import HISTORY, MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -154,7 +156,13 @@ def replay_workspace(
         work: What is made.
         manifest: Of the workspace, with `with_archived_losses`.
         spark: The session whose tasks do it; None where all is looked at in one go, here.
+
+    Raises:
+        ClusterUnfitError: Executors do not see both workspaces.
     """
+    if spark is not None:
+        of_records = [ListedFile(f"{absolute(source)}/{MANIFEST}", 0)]
+        check_executors(spark, of_records, staging.location)
     kept: dict[str, list[pl.DataFrame]] = {}
 
     def keep(name: str, rows: pl.DataFrame) -> None:

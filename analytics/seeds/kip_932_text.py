@@ -29,6 +29,7 @@ from analytics.dump.files.model import MAX_OFFSET, Plan, Slice
 from analytics.dump.inspection.manifest import surveys_of_slices
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.failed_reads import failed_here
 from analytics.replay.log.losses import MARKS, with_marks_of
 from analytics.replay.log.row_columns import contract_rows
 from analytics.replay.share import share_records
@@ -128,11 +129,11 @@ def read_state(planned: Plan, partition: int, slices: Sequence[Slice]) -> ShareS
                 found, failed = _share_readings(select(each, chunk.records, report))
                 parts += found
                 unread += failed
-        except InputUnreadableError:
+        except InputUnreadableError as error:
+            if each.unreadable is None:
+                raise failed_here(error) from error
             is_readable = False
-        surveys.append(
-            (each, stats.survey(damages, reader.summary.tail, changed=reader.summary.shrank))
-        )
+        surveys.append((each, stats.survey(damages, reader.summary.tail)))
     leading = planned.leading.get((SHARE_GROUP_STATE, partition))
     whole_from = [
         survey.complete_from

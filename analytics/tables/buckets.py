@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import fs, ipc
 
 from analytics.decode.workload import SMALL_RECORDS
-from analytics.workspace import open_location
+from analytics.workspace import open_location, reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,9 +84,10 @@ def rows_of_bucket(
     for path in sorted(each.path for each in filesystem.get_file_info(folder)):
         if attempts is not None and path.removesuffix(_ENDS).rpartition("-")[2] not in attempts:
             continue
-        with filesystem.open_input_file(path) as source:
-            # Polars takes in many small batches twice as fast as Arrow does.
-            yield pl.read_ipc(source.read())
+        with reading(path), filesystem.open_input_file(path) as source:
+            content = source.read()
+        # Polars takes in many small batches twice as fast as Arrow does.
+        yield pl.read_ipc(content)
 
 
 MOST_ROWS: Final = SMALL_RECORDS

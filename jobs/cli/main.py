@@ -23,6 +23,7 @@ from typing import Any, Final, NoReturn, cast
 import click
 
 from analytics.errors import (
+    ClusterUnfitError,
     GroupscopeError,
     InputNotRecognizedError,
     InstallationError,
@@ -236,7 +237,7 @@ def _refuse_other_than_utf8(arguments: Sequence[str]) -> None:
 
 def _code_of(error: Exception) -> int:
     match error:
-        case InputNotRecognizedError() | SettingRefusedError():
+        case InputNotRecognizedError() | SettingRefusedError() | ClusterUnfitError():
             return CALLED_WRONGLY
         case OutputRefusedError() | UnknownColumnError():
             return CALLED_WRONGLY

@@ -156,6 +156,12 @@ LOCALLY = {
 }
 """What suits one process on one machine: no port for others."""
 
+ON_A_CLUSTER = {
+    # What cannot read a file fails at once and is free again: it would be given every next try.
+    "spark.excludeOnFailure.enabled": "true",
+}
+"""What suits several machines, of which one may lack a disk."""
+
 PAGES = {True: "1m", False: "16m"}
 """What each operator of each task takes, and zeroes, before it has seen a row; 64 MB by default.
 Of logs, which need no query, it is little."""
@@ -314,6 +320,8 @@ def _settings(
         jvm += jvm_options(small=small)
         if CLASS_ARCHIVE.exists():
             jvm.append(f'"-XX:SharedArchiveFile={CLASS_ARCHIVE}"')
+    if submitted or not (master == "local" or master.startswith("local[")):
+        settings |= ON_A_CLUSTER
     if not submitted:
         settings["spark.log.level"] = "WARN" if console.verbose else "ERROR"
     if not submitted and not console.verbose:

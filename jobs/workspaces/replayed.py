@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from analytics.cluster_probe import ListedFile, check_executors
 from analytics.decode.selection import Selection
 from analytics.decode.workload import is_small_workspace
 from analytics.dump.files.inputs import Inputs, recognize
@@ -42,9 +43,9 @@ from analytics.replay.log.rules import chosen_release
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
 from analytics.replayed.replayed_workspace import ReplayedWorkspace, answered_instant
 from analytics.spark_tasks import run_tasks
-from analytics.tables.decoded_records import decoded_workspace, refuse_without_records
+from analytics.tables.decoded_records import absolute, decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import Workspace
+from analytics.workspace import MANIFEST, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.answer import NEVER, Limit, is_exceeded
 from jobs.cli.options.shared import workspace_folder
@@ -81,6 +82,7 @@ def part_runner(
         yield PartRunner()
         return
     master, conf = options.get("master"), options.get("conf")
+    seen = [ListedFile(f"{absolute(space)}/{MANIFEST}", 0)]
     with one_session(), _folder(space, is_here=is_local(master)) as folder:
 
         def on_spark(count: int, run: Callable[[int], Any]) -> Sequence[Any]:
@@ -94,6 +96,9 @@ def part_runner(
                 spark_session(console, master=master, conf=conf, small=True) as spark,
                 progress(spark, console, "answering"),
             ):
+                while seen:
+                    # Once: the session stays.
+                    check_executors(spark, [seen.pop()], folder)
                 return run_tasks(spark, count, run)
 
         yield PartRunner(folder, on_spark)

@@ -19,7 +19,8 @@ from analytics.decode.unplaced_rows import UnplacedRows, add_gaps, named_rows
 from analytics.dump.inspection.survey import NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import read_raw_rows
 from analytics.dump.records.segment_reader import read_segment
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import InputNotRecognizedError, InputUnreadableError, ReadFailedError
+from analytics.spark_tasks import own_errors
 from tests.support.archived import Rows, rows_of_partition, write_parquet
 
 if TYPE_CHECKING:
@@ -264,3 +265,25 @@ def test_a_missing_column_is_named(spark: SparkSession, tmp_path: Path, rows: Ro
     pq.write_table(pa.table({"key": [row["key"] for row in rows]}), tmp_path / "rows.parquet")
     with pytest.raises(InputNotRecognizedError, match=r"missing: value, topic, partition, offset"):
         read_raw_rows(spark, [str(tmp_path / "rows.parquet")], "parquet")
+
+
+def test_a_session_that_ignores_files_it_cannot_read_ignores_none_of_ours(
+    spark: SparkSession, tmp_path: Path, rows: Rows
+) -> None:
+    """A file that goes away, or is damaged, is an error; its rows are not left out."""
+    path = write_parquet_rows(tmp_path, rows)
+    settings = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+    for each in settings:
+        spark.conf.set(each, "true")
+    try:
+        read = read_raw_rows(spark, [str(path)], "parquet")
+        content = path.read_bytes()
+        path.write_bytes(content[:4] + bytes(len(content) // 2) + content[4 + len(content) // 2 :])
+        with pytest.raises(InputUnreadableError, match=r"rows\.parquet: .* damaged"), own_errors():
+            read.collect()
+        path.unlink()
+        with pytest.raises(ReadFailedError, match=r"rows\.parquet: .* every machine"), own_errors():
+            read.collect()
+    finally:
+        for each in settings:
+            spark.conf.unset(each)

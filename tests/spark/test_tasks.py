@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import PySparkException
 
+from analytics.errors import ReadFailedError
 from analytics.spark_tasks import run_tasks
 
 if TYPE_CHECKING:
@@ -26,4 +27,12 @@ def test_a_task_that_fails_ends_the_work_with_its_reason(spark: SparkSession) ->
         raise OSError(f"cannot read file {number}")
 
     with pytest.raises(PySparkException, match="cannot read file"):
+        run_tasks(spark, 2, fails)
+
+
+def test_an_error_of_ours_comes_back_as_what_it_is_with_its_one_line(spark: SparkSession) -> None:
+    def fails(number: int) -> int:
+        raise ReadFailedError(f"/data/{number}.log: cannot be read (Stale file handle)")
+
+    with pytest.raises(ReadFailedError, match=r"^/data/\d\.log: cannot .*handle\)$"):
         run_tasks(spark, 2, fails)

@@ -266,7 +266,6 @@ class Summary:
         min_timestamp: Earliest timestamp of a record, None where none has one.
         max_timestamp: Latest likewise.
         sha256: Of the whole file, where asked for and the slice begins at its first byte.
-        shrank: The file had fewer bytes than at first when they were read.
         use: What the bytes of the batches are.
         horizons: Delete horizons that the cleaner set, in the order of offsets.
     """
@@ -287,7 +286,6 @@ class Summary:
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     sha256: str | None = None
-    shrank: bool = False
     use: BatchBytes = field(default_factory=BatchBytes)
     horizons: list[Horizon] = field(default_factory=list)
 

@@ -23,6 +23,7 @@ from analytics.dump.copies.slices import (
     choose_snapshots,
     slices_of_lines,
     slices_of_one,
+    with_refusals,
 )
 from analytics.dump.copies.surviving_lines import find_lines, ranked_copies, with_witnessed_epochs
 from analytics.dump.files.inputs import Inputs, recognize
@@ -300,7 +301,8 @@ def plan_partition(
     if len(group) == 1:
         slices = slices_of_one(group[0], options.split_bytes, options.edges)
         snapshots, notes = choose_snapshots(group)
-        return PartitionPlan((*slices, *snapshots), group[0].copy, (), (), tuple(notes))
+        every = with_refusals((*slices, *snapshots))
+        return PartitionPlan(every, group[0].copy, (), (), tuple(notes))
     node_ids = {copy.name: copy.node_id for copy in copies}
     logs = with_witnessed_epochs([walk_copy(each) for each in group], leaders)
     if options.compare_bytes:
@@ -310,7 +312,7 @@ def plan_partition(
     slices, unions = slices_of_lines(lines, options.split_bytes, options.edges)
     snapshots, notes = choose_snapshots([log.partition for log in lines.copies])
     return PartitionPlan(
-        slices=(*slices, *snapshots),
+        slices=with_refusals((*slices, *snapshots), lines.copies),
         leading=lines.leading,
         divergences=lines.divergences,
         filled=tuple(each for union in unions for each in union.filled),

@@ -19,6 +19,7 @@ from analytics.dump.files.model import (
     SegmentFile,
     Slice,
 )
+from analytics.dump.files.storage import refusal
 from analytics.dump.records.segment_reader import FileReader, ReadOptions
 from schemas import CLUSTER_METADATA, COMPACTED_TOPICS
 
@@ -272,6 +273,23 @@ def slices_of_lines(
             left_out = union.add(log, kept) if kept.first < kept.end else []
             slices += _slices_of_range(log, leader_range, [*bounds, *left_out], split_bytes)
     return slices, list(unions.values())
+
+
+def with_refusals(slices: Iterable[Slice], logs: Iterable[CopyLog] = ()) -> tuple[Slice, ...]:
+    """Return slices that say why the system refuses this process their files, where it does.
+
+    Args:
+        slices: As planned.
+        logs: Whose files were walked for it.
+    """
+    why = {walk.segment.path: walk.unreadable for log in logs for walk in log.walks}
+    marked = []
+    for each in slices:
+        path = each.segment.path
+        if path not in why:
+            why[path] = refusal(path)
+        marked.append(each if why[path] is None else replace(each, unreadable=why[path]))
+    return tuple(marked)
 
 
 def choose_snapshots(copies: Sequence[PartitionCopy]) -> tuple[list[Slice], list[Note]]:

@@ -185,6 +185,7 @@ class Slice:
         sense: What the segment's offsets and epochs can be; the reader judges by it.
         batches: Number of batches where a walk has counted them, else None.
         records: Number of records the headers claim, where a walk has counted them, else None.
+        unreadable: Why whoever planned cannot read the file; None where it could be opened.
     """
 
     copy: str
@@ -200,6 +201,7 @@ class Slice:
     sense: LogSense = NOTHING_KNOWN
     batches: int | None = None
     records: int | None = None
+    unreadable: str | None = None
 
     @property
     def left_out_whole(self) -> str | None:

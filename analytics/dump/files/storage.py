@@ -22,6 +22,7 @@ import numpy as np
 
 from analytics.dump.records.raw_records import PADDING
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.failed_reads import failed_here, is_nothing_there, shrunk, tried_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ class ByteSource:
     Attributes:
         name: For messages.
         size: Bytes when it was opened.
-        shrank: Fewer bytes were there than ``size`` said.
+        shrank_to: How many bytes were there, where those were fewer than ``size`` said.
     """
 
     def __init__(self, file: str | os.PathLike[str] | BinaryIO, *, digest: bool = False) -> None:
@@ -57,7 +58,7 @@ class ByteSource:
         self._file = _opened(os.fspath(file)) if isinstance(file, (str, os.PathLike)) else file
         self._descriptor = self._file.fileno() if self._owned and not is_uri(self.name) else -1
         self.size = self._file.seek(0, os.SEEK_END)
-        self.shrank = False
+        self.shrank_to: int | None = None
         self._sum = sha256() if digest else None
         self._summed = 0
 
@@ -77,20 +78,18 @@ class ByteSource:
 
         Raises:
             InputUnreadableError: The disk refuses.
+            ReadFailedError: A store or a network fails, and goes on to.
         """
         done = 0
-        try:
-            while done < len(buffer):
-                read = self._read_some(buffer[done:], position + done)
-                if not read:
-                    self.shrank = True
-                    buffer[done:] = bytes(len(buffer) - done)
-                    break
-                done += read
-        except OSError as error:
-            raise InputUnreadableError(
-                f"{self.name}: cannot be read at byte {position + done} ({error.strerror or error})"
-            ) from error
+        while done < len(buffer):
+            at = position + done
+            rest = buffer[done:]
+            read = tried_again(lambda: self._read_some(rest, at), self.name, at)  # noqa: B023
+            if not read:
+                self.shrank_to = at
+                buffer[done:] = bytes(len(buffer) - done)
+                break
+            done += read
         if self._sum is not None and position <= self._summed < position + len(buffer):
             self._sum.update(buffer[self._summed - position :])
             self._summed = position + len(buffer)
@@ -123,13 +122,55 @@ class ByteSource:
         return len(content)
 
 
+class SourceFile(io.RawIOBase):
+    """A `ByteSource` as a file that others read: what fails is tried again, or an error of ours."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._at = 0
+
+    @classmethod
+    def opened(cls, path: str) -> io.BufferedReader:
+        """Open a path or URI.
+
+        Raises:
+            ReadFailedError: It cannot be opened here.
+        """
+        try:
+            return io.BufferedReader(cls(ByteSource(local_path(path))), _BLOCK)
+        except InputUnreadableError as error:
+            raise failed_here(error) from error
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - whatever has a buffer
+        """Fill a buffer as far as the file reaches.
+
+        Raises:
+            ReadFailedError: It cannot be read here, or has become shorter.
+        """
+        into = memoryview(buffer).cast("B")[: max(self._source.size - self._at, 0)]
+        try:
+            self._source.fill(into, self._at)
+        except InputUnreadableError as error:
+            raise failed_here(error) from error
+        if self._source.shrank_to is not None:
+            raise shrunk(self._source.name, self._source.shrank_to, self._source.size)
+        self._at += len(into)
+        return len(into)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+        super().close()
+
+
 def _opened(path: str) -> BinaryIO:
     if is_uri(path):
         return storage_of(path).open(path)
-    try:
-        return Path(path).open("rb", buffering=0)
-    except OSError as error:
-        raise InputUnreadableError(f"{path}: cannot be read ({error.strerror})") from error
+    return tried_again(lambda: Path(path).open("rb", buffering=0), path)
 
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
@@ -177,18 +218,26 @@ class LocalStorage:
         Raises:
             InputUnreadableError: The system refuses.
         """
-        try:
+
+        def entries() -> list[Entry]:
             with os.scandir(folder) as found:
-                entries = [_local_entry(item.name, item) for item in found]
-        except OSError as error:
-            raise _unreadable(folder, error) from error
-        return sorted(entries, key=lambda entry: entry.name)
+                return [_local_entry(item.name, item) for item in found]
+
+        return sorted(tried_again(entries, folder), key=lambda entry: entry.name)
 
     def entry(self, path: str) -> Entry | None:
-        """Return what is at a path, None where there is nothing."""
+        """Return what is at a path, None where there is nothing.
+
+        Raises:
+            InputUnreadableError: The system refuses to say.
+        """
         try:
-            found = os.stat(path)  # noqa: PTH116 - one system call, for thousands of files
-        except OSError:
+            # One system call, for thousands of files.
+            found = tried_again(lambda: _status(path), path)
+        except ValueError:
+            # A zero in a name.
+            return None
+        if found is None:
             return None
         return _entry(os.path.basename(path.rstrip("/")), found)  # noqa: PTH119
 
@@ -198,10 +247,7 @@ class LocalStorage:
         Raises:
             InputUnreadableError: The system refuses.
         """
-        try:
-            return open(path, "rb")  # noqa: PTH123 - the caller closes it
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        return tried_again(lambda: open(path, "rb"), path)  # noqa: PTH123 - the caller closes it
 
 
 class ArrowStorage:
@@ -219,10 +265,8 @@ class ArrowStorage:
         """
         from pyarrow.fs import FileSelector  # noqa: PLC0415
 
-        try:
-            infos = self._filesystem.get_file_info(FileSelector(self._inner(folder)))
-        except OSError as error:
-            raise _unreadable(folder, error) from error
+        selected = FileSelector(self._inner(folder))
+        infos = tried_again(lambda: self._filesystem.get_file_info(selected), folder)
         return sorted(map(_arrow_entry, infos), key=lambda entry: entry.name)
 
     def entry(self, path: str) -> Entry | None:
@@ -233,10 +277,7 @@ class ArrowStorage:
         """
         from pyarrow.fs import FileType  # noqa: PLC0415
 
-        try:
-            info = self._filesystem.get_file_info(self._inner(path))
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        info = tried_again(lambda: self._filesystem.get_file_info(self._inner(path)), path)
         return None if info.type is FileType.NotFound else _arrow_entry(info)
 
     def open(self, path: str) -> BinaryIO:
@@ -245,10 +286,7 @@ class ArrowStorage:
         Raises:
             InputUnreadableError: The filesystem refuses.
         """
-        try:
-            file = self._filesystem.open_input_file(self._inner(path))
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        file = tried_again(lambda: self._filesystem.open_input_file(self._inner(path)), path)
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", file), 1 << 16))
 
     def _inner(self, path: str) -> str:
@@ -303,10 +341,26 @@ def read_small(path: str, limit: int) -> bytes:
         InputUnreadableError: The file cannot be read.
     """
     with storage_of(path).open(path) as file:
-        try:
+
+        def read() -> bytes:
+            file.seek(0)
             return file.read(limit)
-        except OSError as error:
-            raise _unreadable(path, error) from error
+
+        return tried_again(read, path, 0)
+
+
+def refusal(path: str) -> str | None:
+    """Return why this process cannot open a file of its own machine; None where it can.
+
+    Of other filesystems None: those of whom a store asks for a key ask with the same one.
+    """
+    if is_uri(path):
+        return None
+    try:
+        _opened(path).close()
+    except InputUnreadableError as error:
+        return str(error)
+    return None
 
 
 def has_glob(path: str) -> bool:
@@ -377,10 +431,21 @@ def _arrow_storage(scheme: str, authority: str) -> ArrowStorage:
     return ArrowStorage(filesystem, f"{scheme}://" if inner.rstrip("/") == authority else prefix)
 
 
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 - see `entry`
+    except OSError as error:
+        if is_nothing_there(error):
+            return None
+        raise
+
+
 def _local_entry(name: str, item: os.DirEntry[str]) -> Entry:
     try:
         return _entry(name, item.stat())
-    except OSError:
+    except OSError as error:
+        if not (is_nothing_there(error) or isinstance(error, PermissionError)):
+            raise
         # A link that leads nowhere, or a file that went away between the two looks.
         return Entry(name, is_folder=False, size=0, modified=0)
 
@@ -402,10 +467,6 @@ def _arrow_entry(info: Any) -> Entry:  # noqa: ANN401 - pyarrow is untyped
     return Entry(
         info.base_name, info.type is FileType.Directory, info.size or 0, info.mtime_ns or 0
     )
-
-
-def _unreadable(path: str, error: OSError) -> InputUnreadableError:
-    return InputUnreadableError(f"{path}: cannot be read ({_first_line(error)})")
 
 
 def _first_line(error: Exception) -> str:

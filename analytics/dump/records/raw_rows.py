@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from analytics.dump.files.storage import SourceFile
 from analytics.dump.records.raw_records import Batches, RawRecords, Spans
 from analytics.dump.records.raw_rows_columns import (
     NOT_JSON,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
     from analytics.dump.records.raw_rows_files import RawRows
 
@@ -193,7 +194,7 @@ def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     shown = [path for path in paths if not _is_hidden(path)]
     found = []
     if shown:
-        text = spark.read.text(shown)
+        text = _reader(spark).text(shown)
         found.append(
             text.select(F.col("value").alias("line"), F.col("_metadata.file_path").alias("file"))
         )
@@ -209,6 +210,14 @@ def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         files = files.repartition(len(hidden))
         found.append(files.mapInArrow(read, "line string, file string"))
     return reduce(lambda one, other: one.unionByName(other), found)
+
+
+def _reader(spark: SparkSession) -> DataFrameReader:
+    """Return a reader to whom a file that is gone or damaged is an error, whatever a session says.
+
+    Either would leave out the rows of that file in silence.
+    """
+    return spark.read.options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
 
 
 def _json_columns(read: DataFrame) -> set[str]:
@@ -232,7 +241,7 @@ def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
             raise InputNotRecognizedError(
                 f"{path}: Spark reads no Parquet whose name begins with _: give it another name"
             )
-    frame = spark.read.parquet(*paths)
+    frame = _reader(spark).parquet(*paths)
     wanted = [name for name in _JSON_FIELDS if name in frame.columns]
     origin = {"file": F.col("_metadata.file_path"), "row": F.col("_metadata.row_index") + 1}
     return frame.select(
@@ -260,9 +269,6 @@ def _read_avro(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 def _avro_batches(path: str) -> Iterator[pa.RecordBatch]:
     import fastavro  # noqa: PLC0415 - only where there is Avro
 
-    from analytics.workspace import open_location  # noqa: PLC0415
-
-    filesystem, name = open_location(path)
     schema = pa.schema(
         [
             ("topic", pa.string()),
@@ -275,7 +281,7 @@ def _avro_batches(path: str) -> Iterator[pa.RecordBatch]:
             ("row", pa.int64()),
         ]
     )
-    with filesystem.open_input_file(name) as stream:
+    with SourceFile.opened(path) as stream:
         rows: list[dict[str, object]] = []
         for place, row in enumerate(fastavro.reader(stream), 1):
             rows.append(_avro_row(cast("dict[str, object]", row), path, place))
@@ -425,9 +431,9 @@ def _lines_of_file(path: str) -> Iterator[pa.RecordBatch]:
     Returns:
         `line` and `file`, some thousands together; bytes that are no UTF-8 are replaced.
     """
-    filesystem, name = open_location(path)
     rest = b""
-    with filesystem.open_input_stream(name) as stream:
+    packed = "gzip" if path.endswith(".gz") else None
+    with SourceFile.opened(path) as file, pa.input_stream(file, compression=packed) as stream:
         while block := stream.read(_BLOCK):
             whole, newline, last = (rest + block).rpartition(b"\n")
             rest = last

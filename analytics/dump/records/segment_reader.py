@@ -24,6 +24,7 @@ from analytics.dump.records.chunk_reader import ChunkReader
 from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans
 from analytics.dump.records.redpanda_rows import may_be_redpandas, redpanda_rows
 from analytics.errors import InputUnreadableError
+from analytics.failed_reads import shrunk
 from analytics.wire.cursor import ByteBuffer
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
@@ -106,6 +107,8 @@ class FileReader:
 
         Raises:
             InputUnreadableError: The file cannot be opened or the disk refuses.
+            ReadFailedError: A store or a network fails, or the file has become shorter than it was
+                when the slice was planned.
         """
         self.summary = summary = Summary()
         options = self._options
@@ -115,18 +118,21 @@ class FileReader:
             summary.tail = layout.tail
             summary.implausible_epochs = layout.implausible_epochs
             for chunk in self._chunks(source, layout):
+                _check_size(source)
                 summary.add(chunk)
                 yield chunk
             if digest:
                 summary.sha256 = source.sha256()
-            summary.shrank = source.shrank
+            _check_size(source)
         assert summary.reconciles, summary
 
     def _lay_out(self, source: ByteSource) -> tuple[Layout, int]:
         options = self._options
         start = min(options.from_position, source.size)
         stop = source.size if options.to_position is None else options.to_position
-        stop = max(min(stop, source.size), start)
+        if stop > source.size:
+            raise shrunk(source.name, source.size, stop)
+        stop = max(stop, start)
         layout = lay_out(
             source, start, stop, options.sense, check_crc=options.check_crc, limits=options.limits
         )
@@ -164,6 +170,12 @@ class FileReader:
             held += size
         if records is not None or loaded:
             yield Chunk(no_records() if records is None else records, loaded)
+
+
+def _check_size(source: ByteSource) -> None:
+    """Refuse zeros in the place of bytes that were there when the file was opened."""
+    if source.shrank_to is not None:
+        raise shrunk(source.name, source.shrank_to, source.size)
 
 
 class SegmentReader(FileReader):

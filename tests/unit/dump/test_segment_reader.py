@@ -14,7 +14,7 @@ import pytest
 from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.records.segment_reader import ReadOptions, read_segment
-from analytics.errors import InputUnreadableError
+from analytics.errors import InputUnreadableError, ReadFailedError
 from tests.support.segments import (
     GZIP,
     NOW,
@@ -73,12 +73,11 @@ def test_slices_that_meet_at_batches_give_the_whole_together() -> None:
     ]
 
 
-def test_a_slice_beyond_the_end_is_empty() -> None:
-    read = read_back(DATA, ReadOptions(from_position=10**9, to_position=10**9 + 5))
-
-    assert not read.records
-    assert read.summary
-    assert read.summary.bytes_read == 0
+@pytest.mark.parametrize(("start", "stop"), [(10**9, 10**9 + 5), (0, len(DATA) + 1)])
+def test_a_file_that_ends_before_what_was_planned_is_an_error(start: int, stop: int) -> None:
+    options = ReadOptions(from_position=start, to_position=stop)
+    with pytest.raises(ReadFailedError, match=f"beyond byte {len(DATA)}: it had {stop} bytes"):
+        read_back(DATA, options)
 
 
 def test_a_slice_that_begins_amid_a_batch_goes_on_at_the_next() -> None:
@@ -169,16 +168,12 @@ class _Shrinking:
         return self._data[: self._kept][self._at : self._at + size]
 
 
-def test_a_file_that_shrinks_while_it_is_read_reads_as_zeros_and_says_so() -> None:
+def test_a_file_that_shrinks_while_it_is_read_is_an_error_and_no_end_of_the_log() -> None:
     edges = positions(MADE)
     file: Any = _Shrinking(DATA, edges[5])
 
-    read = read_back(file)
-
-    assert read.records == [record for each in MADE[:5] for record in each.records]
-    assert read.summary
-    assert read.summary.shrank
-    assert read.summary.bytes_trailing == len(DATA) - edges[5]
+    with pytest.raises(ReadFailedError, match=f"it had {len(DATA)} bytes when it was listed"):
+        read_back(file)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from analytics.errors import (
     CannotTellError,
+    ClusterUnfitError,
     EnvironmentUnfitError,
     InputNotRecognizedError,
     InputUnreadableError,
     InstallationError,
     OutputRefusedError,
+    ReadFailedError,
     SettingRefusedError,
     WorkspaceError,
 )
@@ -49,8 +51,10 @@ def raising(error: BaseException) -> Callable[[], object]:
         (InputNotRecognizedError("x is no dump"), 2),
         (OutputRefusedError("x is not empty"), 2),
         (SettingRefusedError("x is after y"), 2),
+        (ClusterUnfitError("x is not there (on host)"), 2),
         (click.UsageError("x and y exclude each other"), 2),
         (InputUnreadableError("x cannot be read"), 3),
+        (ReadFailedError("x cannot be read"), 3),
         (WorkspaceError("x was never finished"), 3),
         (CannotTellError("x is not in the dump"), 3),
         (EnvironmentUnfitError("no java"), 3),

@@ -1,0 +1,224 @@
+"""A look, before any work, at whether the executors of a cluster can do it.
+
+Executors read INPUT themselves and write into the workspace; where one machine lacks a folder, or
+another version of a library, that is told at once, in one line. What the look cannot see, since an
+executor comes later, ends in a task that fails and is tried again on another one.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyarrow import fs
+
+from analytics.dump.files.storage import is_uri, local_path, storage_of
+from analytics.errors import ClusterUnfitError, GroupscopeError
+from analytics.version import VERSION
+from analytics.workspace import open_location
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from analytics.dump.files.model import Plan
+    from analytics.dump.records.raw_rows_files import RawRows
+
+_LIBRARIES: Final = ("pyarrow", "polars", "numpy")
+_MOST_FILES: Final = 64
+_SECONDS: Final = 0.3
+"""A task waits so long: the next one goes to another core, and so to each executor there is."""
+_FILE: Final = ".probe-"
+_ROWS: Final = 1 << 16
+_HERE: Final = re.compile(r"local(\[.*)?")
+"""Masters whose tasks run on the machine of the driver."""
+
+_LACKS: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)"')
+_OTHER_PYTHON: Final = "PYTHON_VERSION_MISMATCH"
+
+
+class ListedFile(NamedTuple):
+    """A file that executors will read: the path, and its size as the driver sees it."""
+
+    path: str
+    size: int
+
+
+def files_of(plan: Plan, archives: Iterable[RawRows]) -> list[ListedFile]:
+    """Return files of a dump that the driver could open, some of each folder."""
+    logs = {each.segment.path: each.segment.size for each in plan.slices if not each.unreadable}
+    rows = {path: 0 for each in archives for path in each.files}
+    found = []
+    for path, size in (logs | rows).items():
+        here = local_path(path)
+        found.append(ListedFile(here if is_uri(here) else str(Path(here).absolute()), size))
+    return found
+
+
+def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: str) -> None:
+    """Check that executors see what the driver sees, and the driver what they write.
+
+    Nothing is looked at where tasks run on the driver's own machine.
+
+    Args:
+        spark: The session.
+        files: What tasks read; of many some are looked at.
+        folder: The location that tasks write into.
+
+    Raises:
+        ClusterUnfitError: One does not; names the machine.
+    """
+    if _HERE.fullmatch(str(spark.conf.get("spark.master", ""))):
+        return
+    step = -(-len(files) // _MOST_FILES) or 1
+    filesystem, root = open_location(folder)
+    name = f"{_FILE}{uuid.uuid4().hex}"
+    filesystem.create_dir(root, recursive=True)
+    try:
+        _write(filesystem, f"{root}/{name}")
+        reports = _reports(spark, files[::step], folder, name)
+        for each in reports:
+            _check(each, filesystem, root, folder)
+    finally:
+        for name_there in _names(filesystem, root):
+            if name_there.startswith(name):
+                filesystem.delete_file(f"{root}/{name_there}")
+
+
+def _reports(
+    spark: SparkSession, files: Sequence[ListedFile], folder: str, name: str
+) -> list[dict[str, Any]]:
+    seconds, libraries = _SECONDS, _LIBRARIES
+    ours = {"groupscope": VERSION, **{each: version(each) for each in _LIBRARIES}}
+    listed = [(each.path, each.size) for each in files]
+
+    # Is sent by its code, so it runs where groupscope is not: nothing of this module is used in it.
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import json  # noqa: PLC0415
+        import socket  # noqa: PLC0415
+        import time  # noqa: PLC0415
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+        import pyarrow  # noqa: PLC0415, ICN001
+
+        for _ in batches:
+            pass
+        time.sleep(seconds)
+        theirs: dict[str, str | None] = {}
+        for each in libraries:
+            try:
+                theirs[each] = version(each)
+            except PackageNotFoundError:
+                theirs[each] = None
+        try:
+            from analytics.version import VERSION  # noqa: PLC0415
+
+            theirs["groupscope"] = VERSION
+        except ImportError:
+            theirs["groupscope"] = None
+        report = {"host": socket.gethostname(), "versions": theirs, "ours": ours}
+        if theirs == ours:
+            from analytics.cluster_probe import look_at  # noqa: PLC0415
+
+            report |= look_at(listed, folder, name)
+        yield pyarrow.RecordBatch.from_pydict({"report": [json.dumps(report)]})
+
+    try:
+        rows = spark.range(_ROWS).mapInArrow(look, "report string").collect()
+    except Exception as error:
+        why = _why_not_even_python(str(error))
+        if why is None:
+            raise
+        raise ClusterUnfitError(why) from error
+    return [json.loads(row["report"]) for row in rows]
+
+
+def look_at(files: Sequence[tuple[str, int]], folder: str, name: str) -> dict[str, Any]:
+    """Return what an executor sees, and where it wrote.
+
+    Args:
+        files: Paths and sizes.
+        folder: The location for what tasks write.
+        name: Of the file that the driver wrote there.
+    """
+    for path, size in files:
+        try:
+            entry = storage_of(path).entry(path)
+        except GroupscopeError as error:
+            return {"input": str(error)}
+        if entry is None:
+            return {"input": f"{path} is not there"}
+        if entry.size < size:
+            return {"input": f"{path} has {entry.size} bytes there, {size} here"}
+    filesystem, root = open_location(folder)
+    if name not in _names(filesystem, root):
+        return {"folder": f"{folder}: what is written here is not seen there"}
+    written = f"{name}-{uuid.uuid4().hex}"
+    try:
+        _write(filesystem, f"{root}/{written}")
+    except OSError as error:
+        return {"folder": f"{folder} cannot be written to there ({error.strerror or error})"}
+    return {"written": written}
+
+
+def _check(report: dict[str, Any], filesystem: fs.FileSystem, root: str, folder: str) -> None:
+    """Raise what is wrong with an executor.
+
+    Raises:
+        ClusterUnfitError: Something is.
+    """
+    host = report["host"]
+    for name, ours in report["ours"].items():
+        theirs = report["versions"][name]
+        if theirs != ours:
+            there = "is not installed" if theirs is None else f"is {theirs}"
+            raise ClusterUnfitError(
+                f"on {host}, where executors run, {name} {there}; here it is {ours}: both sides "
+                "have to have the same"
+            )
+    if "input" in report:
+        raise ClusterUnfitError(
+            f"{report['input']} (on {host}, where executors run): they read INPUT themselves, so "
+            "every machine has to see it: a shared folder, or a URI of a store"
+        )
+    if "folder" in report:
+        raise ClusterUnfitError(
+            f"{report['folder']} (on {host}, where executors run): give a folder that all machines "
+            "share, or a URI of a store"
+        )
+    if report["written"] not in _names(filesystem, root):
+        raise ClusterUnfitError(
+            f"{folder}: what executors write there on {host} is not seen here: give a folder that "
+            "all machines share, or a URI of a store"
+        )
+
+
+def _why_not_even_python(words: str) -> str | None:
+    """Return why no function of Python's ran on an executor, None where it is something else."""
+    if _OTHER_PYTHON in words:
+        line = next(each for each in words.splitlines() if _OTHER_PYTHON in each)
+        return (
+            f"executors have another Python than {platform.python_version()}: {line.strip():.300}"
+        )
+    if lacks := _LACKS.search(words):
+        return f"executors lack the Python package {lacks[1]}: give them the same as here"
+    if no_python := _NO_PYTHON.search(words):
+        return f"executors have no {no_python[1]}: PYSPARK_PYTHON names the Python they start"
+    return None
+
+
+def _write(filesystem: fs.FileSystem, path: str) -> None:
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(b"")
+
+
+def _names(filesystem: fs.FileSystem, folder: str) -> set[str]:
+    there = filesystem.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    return {each.base_name for each in there}
