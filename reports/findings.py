@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.cells import times, with_times
+from reports.layout.cells import times, with_times_as_text
 from reports.layout.section import MOST, SHOWN, LongSection, Rows, as_main, table_section, without
 from reports.plain_text import WIDTH, nothing, paragraphs, printable
 from reports.quantities import count
@@ -41,7 +41,7 @@ def json_lines(findings: Iterable[pa.Table]) -> Iterator[str]:
     """
     for piece in findings:
         for start in range(0, piece.num_rows, _AT_ONCE):
-            rows = pl.DataFrame(pl.from_arrow(with_times(piece.slice(start, _AT_ONCE))))
+            rows = pl.DataFrame(pl.from_arrow(with_times_as_text(piece.slice(start, _AT_ONCE))))
             lines = rows.select(_object(rows, {"evidence": _records(rows["evidence"])}))
             yield lines.to_series().str.join("\n").item() + "\n"
 

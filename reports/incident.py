@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
 from reports.answers.timeline import event_rows, in_words, raw_verdicts, verdict_section, words_of
-from reports.layout.cells import times
+from reports.layout.cells import times, with_values
 from reports.layout.section import raw_section, table_section
 from reports.page.forms import rendered
 from reports.page.groups import charts_of
@@ -222,8 +222,7 @@ def _is_severe(code: str) -> bool:
 
 def _others_in_words(others: pa.Table) -> pa.Table:
     words = [", ".join(map(words_of, each.split(", "))) for each in others["verdicts"].to_pylist()]
-    place = others.column_names.index("verdicts")
-    return others.set_column(place, "verdicts", pa.array(words, pa.string()))
+    return with_values(others, "verdicts", pa.array(words, pa.string()))
 
 
 def _story(incident: Incident, read: WorkspaceTables, group: str, *, has_charts: bool) -> Story:
@@ -332,8 +331,7 @@ def _section(rows: pa.Table, of: str, name: str, title: str) -> Section:
 
 
 def _timed(rows: pa.Table, time: str) -> pa.Table:
-    place = rows.column_names.index(time)
-    return rows.set_column(place, time, times(rows[time]))
+    return with_values(rows, time, times(rows[time]))
 
 
 def html_of(page: IncidentPage) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from polars import selectors as cs
 
-from reports.layout.cells import cells, flat, with_times
+from reports.layout.cells import cells, flat, with_times_as_text
 from reports.layout.output_format import OutputFormat, UnknownColumnError
 from reports.layout.section import MOST, ROWS, SHOWN, LongSection, Order, Section, problems_of
 from reports.layout.sorted_rows import SortedRows
@@ -271,7 +271,7 @@ def _json(
 def _json_lines(sections: Sequence[Section | LongSection]) -> Iterator[str]:
     for each in _held(sections):
         for rows in _pieces(each.rows.select(each.names)):
-            lines = pl.DataFrame(pl.from_arrow(with_times(rows))).write_ndjson()
+            lines = pl.DataFrame(pl.from_arrow(with_times_as_text(rows))).write_ndjson()
             # No value has a line break: JSON writes those of texts as two characters.
             yield lines.removesuffix("\n").replace("\n", ",\n  ")
 

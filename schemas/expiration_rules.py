@@ -235,17 +235,12 @@ def _document() -> _Expiration:
 # Groups that Kafka's own tools name by themselves.
 
 
-def tool_naming(group: str) -> str | None:
-    """Return the tool that gave a group its name; None where none is known to.
+def tools_by_pattern() -> list[tuple[str, str]]:
+    """Return what a whole name of a group matches that a tool made up, and the tool.
 
     Each run of such a tool makes another name: nobody comes back for what it committed (KIP-211,
     "Another Related Change").
     """
-    return next((tool for pattern, tool, _ in _patterns() if pattern.fullmatch(group)), None)
-
-
-def tools_by_pattern() -> list[tuple[str, str]]:
-    """Return what `tool_naming` goes by: what a whole name matches, and the tool."""
     return [(pattern.pattern, tool) for pattern, tool, _ in _patterns()]
 
 

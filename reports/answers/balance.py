@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.cells import with_times_as_text, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     LongSection,
@@ -128,10 +129,12 @@ def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) ->
         for_people: Numbers are rounded, and what is a bound has its sign.
         with_times: Show from when to when.
     """
-    rows = [_shown(row) if for_people else row for row in readable(balance)]
-    table = _with_texts(balance, rows, _AS_TEXTS if for_people else ()).append_column(
-        _PROBLEM, pc.is_in(balance["verdict"], pa.array(_PROBLEMS))
-    )
+    table = with_times_as_text(balance)
+    if for_people:
+        shown = [_shown(row) for row in table.to_pylist()]
+        for name in _AS_TEXTS:
+            table = with_values(table, name, pa.array([row[name] for row in shown], pa.string()))
+    table = table.append_column(_PROBLEM, pc.is_in(balance["verdict"], pa.array(_PROBLEMS)))
     section = as_main(table_section(table, "assignment_balance", "balance", problem=_PROBLEM))
     if with_times:
         return section
@@ -141,47 +144,11 @@ def balance_section(balance: pa.Table, *, for_people: bool, with_times: bool) ->
 
 def _alternatives_section(alternatives: pa.Table) -> Section:
     """Return the rows of `assignment_alternatives` for people."""
-    rows = [{**row, "score": _rounded(row["score"])} for row in readable(alternatives)]
-    table = table_of(rows, alternatives.column_names)
+    scores = pa.array(map(_rounded, alternatives["score"].to_pylist()), pa.string())
+    table = with_values(with_times_as_text(alternatives), "score", scores)
     section = table_section(table, "assignment_alternatives", "alternatives", also=())
-    has_remarks = any(row["remark"] for row in rows)
+    has_remarks = any(table["remark"].to_pylist())
     return section if has_remarks else without(section, ["remark"])
-
-
-def readable(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows with their times as ISO 8601, UTC, milliseconds."""
-    times = [field.name for field in rows.schema if pa.types.is_timestamp(field.type)]
-    found: list[dict[str, Any]] = rows.to_pylist()
-    for row in found:
-        for name in times:
-            row[name] = _iso(row[name])
-    return found
-
-
-def table_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> pa.Table:
-    """Return rows as a table; a column of nothing but nulls is one of texts."""
-    listed = list(rows)
-    columns = {name: pa.array([row[name] for row in listed]) for name in names}
-    return pa.table(
-        {
-            name: column.cast(pa.string()) if pa.types.is_null(column.type) else column
-            for name, column in columns.items()
-        }
-    )
-
-
-def _with_texts(
-    rows: pa.Table, dicts: Sequence[Mapping[str, Any]], texts: Collection[str]
-) -> pa.Table:
-    """Return rows with texts for times, and for other columns as they are shown.
-
-    Other columns keep their types: a table that is shown in pieces has the same in each.
-    """
-    for place, each in enumerate(rows.schema):
-        if pa.types.is_timestamp(each.type) or each.name in texts:
-            values = [row[each.name] for row in dicts]
-            rows = rows.set_column(place, each.name, pa.array(values, pa.string()))
-    return rows
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,10 +174,3 @@ def _extremes(row: Mapping[str, Any]) -> str:
 
 def _rounded(number: float | None) -> str | None:
     return None if number is None else f"{number:.{_DECIMALS}f}"
-
-
-def _iso(when: Any) -> str | None:  # noqa: ANN401 - a datetime
-    if when is None:
-        return None
-    text: str = when.replace(tzinfo=None).isoformat(timespec="milliseconds")
-    return text + "Z"

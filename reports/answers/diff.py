@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -11,8 +11,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.cells import times
+from reports.layout.cells import with_times_as_text, with_values
 from reports.layout.section import LongSection, Rows, as_main, table_section, without
+from reports.layout.sorted_rows import SortedRows
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
 from schemas.evaluation_rules import diff_causes
@@ -102,13 +103,13 @@ def render_difference(
     counts = {kind.name: _counts(tables[kind.contract]) for kind in KINDS}
     if output_format in ("json", "csv"):
         long = [
-            LongSection(_LossesFirst(tables[kind.contract]), partial(_section, kind))
+            LongSection(_losses_first(tables[kind.contract]), partial(_section, kind))
             for kind in KINDS
         ]
         return rendered(long, output_format, {**metadata, "counts": counts})
     sections = [
         replace(
-            _section(kind, _LossesFirst(tables[kind.contract]).whole()),
+            _section(kind, _losses_first(tables[kind.contract]).whole()),
             title=f"{kind.title}: {in_words(counts[kind.name])}",
         )
         for kind in KINDS
@@ -126,50 +127,18 @@ def _counts(rows: Rows) -> dict[str, int]:
     return dict(counts)
 
 
-@dataclass(frozen=True)
-class _LossesFirst:
-    """Rows of which those come first that are gone, then those that cannot be told.
-
-    Within these the order stays as it is.
-    """
-
-    rows: Rows
-
-    @property
-    def num_rows(self) -> int:
-        """How many rows there are."""
-        return self.rows.num_rows
-
-    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield them in order, some at a time; at least once."""
-        for number in range(_RANKS):
-            for rows in self.rows.pieces():
-                found = _ranked(rows)[number]
-                yield found if columns is None else found.select(columns)
-
-    def first(self, most: int) -> pa.Table:
-        """Return the first rows."""
-        held = [self.rows.first(0)]
-        for rows in self.pieces() if most else ():
-            held.append(rows.slice(0, most - sum(each.num_rows for each in held)))
-            if sum(each.num_rows for each in held) >= most:
-                break
-        return pa.concat_tables(held)
-
-    def whole(self) -> pa.Table:
-        """Return all rows."""
-        return pa.concat_tables(_ranked(self.rows.whole()))
+_RANK: Final = "rank"
 
 
-_RANKS: Final = 3
+def _losses_first(rows: Rows) -> SortedRows:
+    """Return rows in the order they have, but first what is gone, then what cannot be told."""
+    return SortedRows(lambda: map(_ranked, rows.pieces()), [(_RANK, "ascending")])
 
 
-def _ranked(rows: pa.Table) -> list[pa.Table]:
-    """Return the rows that are gone, those that cannot be told, and the others."""
+def _ranked(rows: pa.Table) -> pa.Table:
     is_lost = pc.is_in(rows["change"], pa.array(_LOSSES))
     is_unsure = pc.equal(rows["change"], CANNOT_TELL)
-    rest = pc.invert(pc.or_(is_lost, is_unsure))
-    return [rows.filter(each) for each in (is_lost, is_unsure, rest)]
+    return rows.append_column(_RANK, pc.if_else(is_lost, 0, pc.if_else(is_unsure, 1, 2)))
 
 
 def in_words(changes: Mapping[str, int]) -> str:
@@ -181,16 +150,15 @@ def in_words(changes: Mapping[str, int]) -> str:
 def with_words(rows: pa.Table) -> pa.Table:
     """Return rows of a table of changes with words for people in `change` and `cause`."""
     words = pc.replace_substring(rows["change"], "_", " ")
-    rows = rows.set_column(rows.column_names.index("change"), "change", words)
+    rows = with_values(rows, "change", words)
     if "cause" not in rows.column_names:
         return rows
     causes = [each and diff_causes()[each] for each in rows["cause"].to_pylist()]
-    place = rows.column_names.index("cause")
-    return rows.set_column(place, "cause", pa.array(causes, pa.string()))
+    return with_values(rows, "cause", pa.array(causes, pa.string()))
 
 
 def _section(kind: Kind, rows: pa.Table) -> Section:
-    rows = _with_times_as_text(rows)
+    rows = with_times_as_text(rows)
     named = pa.chunked_array([pa.repeat(pa.scalar(kind.name), rows.num_rows)])
     problems = pa.array([*_LOSSES, CANNOT_TELL])
     shown = rows.append_column("kind", named).append_column(
@@ -200,23 +168,16 @@ def _section(kind: Kind, rows: pa.Table) -> Section:
     return as_main(table_section(shown, kind.contract, kind.table, problem="is_problem", also=also))
 
 
-def _with_times_as_text(rows: pa.Table) -> pa.Table:
-    for place, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
-            rows = rows.set_column(place, field.name, times(rows[field.name]))
-    return rows
-
-
 def _for_people(section: Section) -> Section:
     """Say all in words, a note beside the reason; leave out columns without any value."""
     rows = with_words(section.rows)
     if _BOUND in rows.column_names:
         bound = pc.binary_join_element_wise("<=", rows["elected_at"], " ")
         text = pc.if_else(pc.is_valid(rows[_BOUND]), bound, rows["elected_at"])
-        rows = rows.set_column(rows.column_names.index("elected_at"), "elected_at", text)
+        rows = with_values(rows, "elected_at", text)
     if "note" in rows.column_names:
         reason, note = rows["reason"], rows["note"]
         both = pc.coalesce(pc.binary_join_element_wise(reason, note, "; "), reason, note)
-        rows = rows.set_column(rows.column_names.index("reason"), "reason", both)
+        rows = with_values(rows, "reason", both)
     empty = [each for each in section.heads if rows[each].null_count == section.rows.num_rows]
     return replace(without(section, empty), rows=rows)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.answers.balance import readable, table_of
+from reports.layout.cells import with_times_as_text
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     LongSection,
@@ -191,7 +191,9 @@ def section(rows: pa.Table, of: str) -> Section:
     """
     view = "people" if of == "rebalances" else MAIN
     made = [each for each in ("changes", "causes") if each in heads_of(of, view)]
-    table = table_of([_shown(row) for row in readable(rows)], [*rows.column_names, *made])
+    texts = pa.schema([(name, pa.string()) for name in dict.fromkeys([*rows.column_names, *made])])
+    shown = [_shown(row) for row in with_times_as_text(rows).to_pylist()]
+    table = pa.Table.from_pylist(shown, texts)
     name = TABLES[of]
     return as_main(table_section(table, of, name, view=view, title=_TITLES[name], also=()))
 

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.cells import with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     ROWS,
@@ -89,9 +90,7 @@ def _section(name: str, rows: pa.Table) -> Section:
         shown = shown.append_column("text", _reading(rows, "text", _AS_TEXT))
         shown = shown.append_column("released", _reading(rows, "release", _AS_RELEASED))
     if name in ("chain", "share_readings"):
-        shown = shown.set_column(
-            shown.schema.get_field_index("ok"), "ok", pc.if_else(rows["ok"], "yes", "no")
-        )
+        shown = with_values(shown, "ok", pc.if_else(rows["ok"], "yes", "no"))
     section = table_section(shown, name, title=_TITLES[name], problem="is_problem", also=())
     if name == MAIN:
         section = replace(section, key=ROWS)

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.cells import instants, times
+from reports.layout.cells import instants, times, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import (
     ROWS,
@@ -47,8 +47,7 @@ def in_words(rows: pa.Table) -> pa.Table:
         return rows
     codes = pl.DataFrame(pl.from_arrow(rows.select([_VERDICT, "since"])))
     words = codes.select(_worded()).to_series().to_arrow(compat_level=pl.CompatLevel.oldest())
-    place = rows.column_names.index(_VERDICT)
-    return rows.set_column(place, _VERDICT, words.cast(pa.string()))
+    return with_values(rows, _VERDICT, words.cast(pa.string()))
 
 
 def _worded() -> pl.Expr:
@@ -266,12 +265,9 @@ def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
 def _verdicts_of(heads: Mapping[str, str], rows: pa.Table) -> Section:
     """Return the section of rows of `MergedVerdicts`."""
     is_harmless = pc.is_in(rows["verdict"], pa.array(sorted(harmless_verdicts()), pa.string()))
-    worded = in_words(rows)
-    place = rows.column_names.index("at")
+    worded = with_values(in_words(rows), "at", instants(rows["at"], rows["not_before"]))
     return Section(
-        worded.set_column(place, "at", instants(rows["at"], rows["not_before"])).append_column(
-            "went_wrong", pc.invert(is_harmless)
-        ),
+        worded.append_column("went_wrong", pc.invert(is_harmless)),
         heads,
         name=_VERDICTS,
         key=_VERDICTS,

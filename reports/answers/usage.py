@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.cells import with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, as_main, raw_section, table_section, without
 from reports.plain_text import paragraphs, printable
@@ -23,9 +24,8 @@ from reports.row_formats import Section, Text, render, rendered
 
 def committers_section(rows: pa.Table) -> Section:
     """Return the table `committers`."""
-    place = rows.column_names.index("commits_per_second")
     rate = pc.round(rows["commits_per_second"], 3)
-    shown = rows.set_column(place, "commits_per_second", rate)
+    shown = with_values(rows, "commits_per_second", rate)
     return table_section(shown, "committers", title="Committers")
 
 
@@ -217,8 +217,7 @@ def _cleaning_section(rows: pa.Table, *, is_for_programs: bool) -> Section:
     """Return the table; people see no logs that there is nothing to say of, and ratios rounded."""
     if not is_for_programs:
         rows = rows.filter(pc.invert(pc.is_in(rows["verdict"], pa.array(_UNSHOWN))))
-        place = rows.column_names.index("dirty_ratio")
-        rows = rows.set_column(place, "dirty_ratio", pc.round(rows["dirty_ratio"], _DECIMALS))
+        rows = with_values(rows, "dirty_ratio", pc.round(rows["dirty_ratio"], _DECIMALS))
     problem = pc.is_in(rows["verdict"], pa.array(_PROBLEMS))
     shown = rows.append_column("is_problem", problem)
     return table_section(shown, "log_cleaning", title="Compaction", problem="is_problem")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -12,15 +13,32 @@ from reports.charts.look import (
     ORANGE,
     SOFT,
     Row,
+    a_row_each,
     colours,
     data,
+    in_order,
     names,
+    over_time,
     rows_high,
     shapes,
     svg_of,
     times,
+    told_apart,
     utc,
 )
+
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [3, 1], [10, 2])
+
+
+def _dashed(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the colours and dashes of lines by a column of names."""
+    words = in_order(rows, name)
+    dashes = alt.Scale(domain=words, range=[_DASHES[n % len(_DASHES)] for n in range(len(words))])
+    return {
+        "color": alt.Color(f"{name}:N", scale=colours(words)),
+        "strokeDash": alt.StrokeDash(f"{name}:N", scale=dashes),
+    }
+
 
 # Of many groups: how many members there were, when they rebalanced, how even their partitions are.
 
@@ -32,16 +50,13 @@ def members_over_time(rows: Sequence[Row], anchor: str) -> str:
         rows: `group`, `at` (ISO 8601), `members`.
         anchor: Of the figure.
     """
-    words = list(dict.fromkeys(row["group"] for row in rows))
-    dashes = alt.Scale(domain=words, range=[_DASHES[n % len(_DASHES)] for n in range(len(words))])
     chart = (
         alt.Chart(data(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=alt.X("at:T", scale=utc(), axis=times(row["at"] for row in rows)),
+            x=over_time(rows),
             y=alt.Y("members:Q", axis=alt.Axis(title="members", tickMinStep=1, format="d")),
-            color=alt.Color("group:N", scale=colours(words)),
-            strokeDash=alt.StrokeDash("group:N", scale=dashes),
+            **_dashed("group", rows),
         )
     )
     return svg_of(chart, anchor, height=170)
@@ -55,11 +70,11 @@ def rebalances_over_time(rows: Sequence[Row], storms: Sequence[Row], anchor: str
         storms: `group`, `from`, `to` (ISO 8601).
         anchor: Of the figure.
     """
-    y = alt.Y("group:N", sort=list(dict.fromkeys(row["group"] for row in rows)), axis=names())
+    y = alt.Y("group:N", sort=in_order(rows, "group"), axis=names())
     ticks = (
         alt.Chart(data(rows))
         .mark_tick(color=BLUE, thickness=2, height=13, opacity=0.8)
-        .encode(x=alt.X("at:T", scale=utc(), axis=times(row["at"] for row in rows)), y=y)
+        .encode(x=over_time(rows), y=y)
     )
     bands = (
         alt.Chart(data(storms))
@@ -77,21 +92,18 @@ def spread_of_partitions(rows: Sequence[Row], anchor: str) -> str:
         rows: `group`, `fewest`, `mean`, `most`, `verdict`.
         anchor: Of the figure.
     """
-    words = list(dict.fromkeys(row["verdict"] for row in rows))
-    base = alt.Chart(data(rows)).encode(y=alt.Y("group:N", sort=None, axis=names()))
+    words = in_order(rows, "verdict")
+    base = alt.Chart(data(rows)).encode(y=a_row_each("group"))
     axis = alt.Axis(title="partitions of a member", tickMinStep=1, tickCount=6, format="d")
     lines = base.mark_rule(color=BLUE, strokeWidth=3, opacity=0.45).encode(
         x=alt.X("fewest:Q", axis=axis, scale=alt.Scale(domainMin=0)), x2="most:Q"
     )
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
         x="mean:Q",
-        color=alt.Color("verdict:N", scale=colours(words)),
-        shape=alt.Shape("verdict:N", scale=shapes(words)),
+        **told_apart("verdict", words),
     )
     return svg_of(lines + points, anchor, height=rows_high(rows, "group"))
 
-
-_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [3, 1], [10, 2])
 
 _BAND = 6
 
@@ -107,9 +119,7 @@ def committed_offsets(
         elections: `at`.
         anchor: Of the figure.
     """
-    words = list(dict.fromkeys(row["place"] for row in rows))
-    dashes = alt.Scale(domain=words, range=[_DASHES[n % len(_DASHES)] for n in range(len(words))])
-    x = alt.X("at:T", scale=utc(), axis=times(row["at"] for row in rows))
+    x = over_time(rows)
     y = alt.Y(
         "offset:Q",
         axis=alt.Axis(title="committed offset", tickCount=5, format="~s"),
@@ -121,8 +131,7 @@ def committed_offsets(
         .encode(
             x=x,
             y=y,
-            color=alt.Color("place:N", scale=colours(words)),
-            strokeDash=alt.StrokeDash("place:N", scale=dashes),
+            **_dashed("place", rows),
         )
     )
     layers: list[alt.Chart] = []
@@ -132,7 +141,7 @@ def committed_offsets(
         )
     layers.append(lines)
     if marks:
-        kinds = list(dict.fromkeys(row["what"] for row in marks))
+        kinds = in_order(marks, "what")
         layers.append(
             alt.Chart(data(marks))
             .mark_point(filled=True, size=80, color=INK, opacity=1)
@@ -152,7 +161,7 @@ def ownership(rows: Sequence[Row], anchor: str) -> str:
         rows: `member`, `partition` (its name), `from`, `to` (ISO 8601).
         anchor: Of the figure.
     """
-    y = alt.Y("member:N", sort=None, axis=names())
+    y = a_row_each("member")
     bands = (
         alt.Chart(data(rows))
         .mark_bar(color=BLUE, opacity=0.75)

@@ -141,9 +141,32 @@ def utc() -> alt.Scale:
     return alt.Scale(type="utc")
 
 
+def over_time(rows: Sequence[Row]) -> alt.X:
+    """Return where rows lie by their time, `at` (ISO 8601)."""
+    return alt.X("at:T", scale=utc(), axis=times(row["at"] for row in rows))
+
+
 def names(title: str | None = None) -> alt.Axis:
     """Return an axis of names, a row each."""
     return alt.Axis(title=title, grid=False, ticks=False, domain=False, labelPadding=6)
+
+
+def a_row_each(name: str) -> alt.Y:
+    """Return where rows lie by a name: a row each, in the order in which they come."""
+    return alt.Y(f"{name}:N", sort=None, axis=names())
+
+
+def in_order(rows: Sequence[Row], name: str) -> list[str]:
+    """Return the different values of a column, in the order in which they come."""
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
+def told_apart(name: str, words: Sequence[str], palette: Sequence[str] = SERIES) -> dict[str, Any]:
+    """Return the colours and shapes of marks by a column of words."""
+    return {
+        "color": alt.Color(f"{name}:N", scale=colours(words, palette)),
+        "shape": alt.Shape(f"{name}:N", scale=shapes(words)),
+    }
 
 
 def colours(words: Sequence[str], palette: Sequence[str] = SERIES) -> alt.Scale:

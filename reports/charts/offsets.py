@@ -13,14 +13,14 @@ from reports.charts.look import (
     INK,
     ORANGE,
     Row,
-    colours,
+    a_row_each,
     data,
+    in_order,
     names,
+    over_time,
     rows_high,
-    shapes,
     svg_of,
-    times,
-    utc,
+    told_apart,
 )
 
 # Records of share partitions: their delivery states, and how often they were delivered.
@@ -44,7 +44,7 @@ def share_window(rows: Sequence[Row], starts: Sequence[Row], anchor: str) -> str
     words += sorted({row["state"] for row in rows} - set(words))
     domain, palette = words, [COLOURS.get(each, INK) for each in words]
     sized = [{**row, "height": _HEIGHTS.get(row["state"], 10)} for row in rows]
-    order = list(dict.fromkeys(row["place"] for row in [*starts, *rows]))
+    order = in_order([*starts, *rows], "place")
     y = alt.Y("place:N", sort=order, axis=names())
     bars = [
         alt.Chart(data([row for row in sized if row["height"] == high]))
@@ -79,11 +79,10 @@ def delivery_counts(rows: Sequence[Row], anchor: str) -> str:
     base = alt.Chart(data(rows)).encode(
         x=alt.X("deliveries:O", axis=axis),
         xOffset=alt.XOffset("state:N", sort=words),
-        y=alt.Y("place:N", sort=None, axis=names()),
+        y=a_row_each("place"),
     )
     marks = base.mark_point(filled=True, size=45, opacity=0.9).encode(
-        color=alt.Color("state:N", scale=colours(words, palette)),
-        shape=alt.Shape("state:N", scale=shapes(words)),
+        **told_apart("state", words, palette)
     )
     labels = base.mark_text(align="left", dx=6, color=INK, fontSize=11).encode(text="label:N")
     return svg_of(marks + labels, anchor, height=rows_high(rows, "place"))
@@ -104,7 +103,7 @@ def largest_lags(rows: Sequence[Row], anchor: str) -> str:
     scale = alt.Scale(padding=0, domainMin=0)
     base = alt.Chart(data(rows)).encode(
         x=alt.X("lag:Q", scale=scale, axis=None),
-        y=alt.Y("place:N", sort=None, axis=names()),
+        y=a_row_each("place"),
     )
     bars = base.mark_bar(color=BLUE, height=11)
     labels = base.mark_text(align="left", dx=4).encode(text="label:N")
@@ -127,7 +126,7 @@ def log_bytes(rows: Sequence[Row], anchor: str) -> str:
             x=alt.X(
                 "bytes:Q", stack="zero", axis=alt.Axis(title="bytes", tickCount=4, format="~s")
             ),
-            y=alt.Y("place:N", sort=None, axis=names()),
+            y=a_row_each("place"),
             color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=[*_PARTS.values()])),
             order=alt.Order("order:Q"),
         )
@@ -145,17 +144,8 @@ def expiry_calendar(rows: Sequence[Row], anchor: str) -> str:
         rows: `group`, `at` (ISO 8601), `status`.
         anchor: Of the figure.
     """
-    words = list(dict.fromkeys(row["status"] for row in rows))
-    chart = (
-        alt.Chart(data(rows))
-        .mark_point(filled=True, size=60, opacity=0.9)
-        .encode(
-            x=alt.X("at:T", scale=utc(), axis=times(row["at"] for row in rows)),
-            y=alt.Y("group:N", sort=None, axis=names()),
-            color=alt.Color("status:N", scale=colours(words)),
-            shape=alt.Shape("status:N", scale=shapes(words)),
-        )
-    )
+    how = told_apart("status", in_order(rows, "status"))
+    chart = _marks(rows, size=60).encode(x=over_time(rows), y=a_row_each("group"), **how)
     return svg_of(chart, anchor, height=rows_high(rows, "group"))
 
 
@@ -168,16 +158,9 @@ def retention_matrix(rows: Sequence[Row], anchor: str) -> str:
     """
     words = sorted({row["verdict"] for row in rows}, key=lambda each: (each not in _FINE, each))
     axis = alt.Axis(title=None, orient="top", labelAngle=0, grid=False, ticks=False, domain=False)
-    chart = (
-        alt.Chart(data(rows))
-        .mark_point(filled=True, size=110, opacity=0.9)
-        .encode(
-            x=alt.X("retention:N", sort=None, axis=axis),
-            y=alt.Y("group:N", sort=None, axis=names()),
-            color=alt.Color("verdict:N", scale=colours(words)),
-            shape=alt.Shape("verdict:N", scale=shapes(words)),
-        )
-    )
+    x = alt.X("retention:N", sort=None, axis=axis)
+    how = told_apart("verdict", words)
+    chart = _marks(rows, size=110).encode(x=x, y=a_row_each("group"), **how)
     return svg_of(chart, anchor, height=rows_high(rows, "group"))
 
 
@@ -188,15 +171,13 @@ def removals_timeline(rows: Sequence[Row], anchor: str) -> str:
         rows: `at` (ISO 8601), `cause`, `verdict`.
         anchor: Of the figure.
     """
-    words = list(dict.fromkeys(row["verdict"] for row in rows))
-    chart = (
-        alt.Chart(data(rows))
-        .mark_point(filled=True, size=55, opacity=0.75)
-        .encode(
-            x=alt.X("at:T", scale=utc(), axis=times(row["at"] for row in rows)),
-            y=alt.Y("cause:N", sort=None, axis=names()),
-            color=alt.Color("verdict:N", scale=colours(words)),
-            shape=alt.Shape("verdict:N", scale=shapes(words)),
-        )
+    how = told_apart("verdict", in_order(rows, "verdict"))
+    chart = _marks(rows, size=55, opacity=0.75).encode(
+        x=over_time(rows), y=a_row_each("cause"), **how
     )
     return svg_of(chart, anchor, height=max(80, 2 * rows_high(rows, "cause")))
+
+
+def _marks(rows: Sequence[Row], size: int, opacity: float = 0.9) -> alt.Chart:
+    marks: alt.Chart = alt.Chart(data(rows)).mark_point(filled=True, size=size, opacity=opacity)
+    return marks

@@ -20,6 +20,7 @@ from reports.describe.columns import CONSUMER, HEADS, KEYS, OFFSETS, SHARE, STRE
 from reports.describe.groups import read_partitions
 from reports.describe.saved_output import SavedOutput
 from reports.describe.source import Source, only_groups
+from reports.layout.cells import with_values
 from reports.row_formats import Section, Text, render, rendered
 from schemas.releases import release_key
 
@@ -323,7 +324,7 @@ def _as_4_1(rows: pa.Table) -> pa.Table:
     is_inner = pc.ends_with(rows["topic"], REPARTITION)
     for name in ("current_offset", "leader_epoch"):
         kept = pc.if_else(is_inner, pa.scalar(None, rows[name].type), rows[name])
-        rows = rows.set_column(rows.column_names.index(name), name, kept)
+        rows = with_values(rows, name, kept)
     return rows
 
 

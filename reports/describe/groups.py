@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from reports.describe.columns import CONSUMER, SHARE, STREAMS
 from reports.describe.source import Source, doubts, joined, lag, only_groups, sorted_by
+from reports.layout.cells import with_values
 from schemas.releases import release_key
 
 # Lists of partitions and tasks, written as Kafka's tools write them.
@@ -213,9 +214,8 @@ def group_rows(source: Source) -> pa.Table:
     rows = state_rows(source, CONSUMER)
     is_new = [kind == "consumer" for kind in rows["group_type"].to_pylist()]
     for name in ("group_epoch", "target_assignment_epoch"):
-        place = rows.column_names.index(name)
         shown = pc.if_else(pa.array(is_new, pa.bool_()), rows[name], pa.scalar(None, pa.int32()))
-        rows = rows.set_column(place, name, shown)
+        rows = with_values(rows, name, shown)
     return rows
 
 

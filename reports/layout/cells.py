@@ -74,11 +74,16 @@ SHORTEST = 12
 """So much of a name is always left."""
 
 
-def with_times(rows: pa.Table) -> pa.Table:
+def with_values(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Return rows with other values in a column."""
+    return rows.set_column(rows.schema.get_field_index(name), name, values)
+
+
+def with_times_as_text(rows: pa.Table) -> pa.Table:
     """Return rows with their times as they are printed everywhere."""
-    for place, field in enumerate(rows.schema):
+    for field in rows.schema:
         if pa.types.is_timestamp(field.type):
-            rows = rows.set_column(place, field.name, times(rows[field.name]))
+            rows = with_values(rows, field.name, times(rows[field.name]))
     return rows
 
 

@@ -23,7 +23,7 @@ from analytics.questions.balance.cases.at_instant import (
     partition_counts,
     topic_sizes,
 )
-from analytics.questions.balance.evaluated import evaluated
+from analytics.questions.balance.evaluated import judged, tables_of
 from analytics.questions.balance.held_in_epochs import numbered
 from analytics.replay.history.groups.held_items import held_items
 from schemas.evaluation_rules import balance_rules
@@ -85,7 +85,7 @@ def replayed(log_dirs: Sequence[Path], release: str) -> ReplayedDump:
 
 
 def _judged(cases: pl.DataFrame) -> tuple[ByGroup, ByGroup]:
-    balance, alternatives = evaluated(cases, balance_rules(), {}).values()
+    balance, alternatives = tables_of([judged(cases, balance_rules(), {})]).values()
     return _by_group(balance), _by_group(alternatives)
 
 

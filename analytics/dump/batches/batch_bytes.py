@@ -295,11 +295,6 @@ class Summary:
         return self.tail.size if self.tail else 0
 
     @property
-    def trailing_kind(self) -> str | None:
-        """What the tail is, None where there is none."""
-        return str(self.tail.kind) if self.tail else None
-
-    @property
     def crc_failures(self) -> int:
         """Batches whose checksum does not match."""
         return self.damages[DamageReason.BAD_CRC]

@@ -187,19 +187,6 @@ class _Judged(NamedTuple):
     is_alone: bool
 
 
-def evaluated(
-    cases: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]
-) -> dict[str, pa.Table]:
-    """Judge every case, and run every fitting assignor on it; sorted by the tables' keys.
-
-    Args:
-        cases: One row a group and stretch of time (`tables.cases_now`, `tables.cases_ever`).
-        rules: Bands.
-        gaps: Groups of which the dump lacks records that may matter, with why.
-    """
-    return tables_of([judged(cases, rules, gaps)])
-
-
 def judged(cases: pl.DataFrame, rules: BalanceRules, gaps: Mapping[str, str]) -> JudgedCases:
     """Judge some cases, each shape once (`cases.shapes`)."""
     shaped = with_shapes(with_gaps(cases, gaps))

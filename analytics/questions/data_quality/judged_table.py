@@ -306,20 +306,6 @@ class StoredTable:
     checked: Mapping[int, Judged | Counted] = field(default_factory=dict)
 
 
-def judged_table(
-    stored: StoredTable, expected: Sequence[Expectation], others: Others, engine: Engine
-) -> list[dict[str, Any]]:
-    """Return a row of `data_quality` for each expectation, in their order.
-
-    Args:
-        stored: The table.
-        expected: What is expected of it.
-        others: Reads columns of other tables.
-        engine: Judges.
-    """
-    return judged_tables([(stored, expected)], others, engine)
-
-
 def judged_tables(
     tables: Iterable[tuple[StoredTable, Sequence[Expectation]]], others: Others, engine: Engine
 ) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ def home_of(key: str, partitions: int) -> int:
     """Return the partition that Kafka's coordinators choose.
 
     Args:
-        key: A group id; for share state see `home_of_share`.
+        key: A group id; for share state what `share_key` returns.
         partitions: How many partitions the internal topic has.
     """
     return hash_place(key) % partitions
@@ -44,14 +44,6 @@ def hash_place(key: str) -> int:
     unsigned = string_hash(key)
     positive = min(unsigned, ALL_HASHES - unsigned)
     return 0 if positive == LEAST_HASH else positive
-
-
-def home_of_share(group: str, topic_id: str, partition: int, partitions: int) -> int:
-    """Return the partition that holds a share partition's state.
-
-    ``ShareCoordinatorService.partitionFor``: by the hash of ``SharePartitionKey``.
-    """
-    return home_of(f"{group}:{topic_id}:{partition}", partitions)
 
 
 _OF_TWO_UNITS: Final = r"[\x{10000}-\x{10FFFF}]"
@@ -87,7 +79,7 @@ def is_one_of(key: pl.Expr, places: Mapping[int, int]) -> pl.Expr:
 
 
 def share_key(group: pl.Expr, topic_id: pl.Expr, partition: pl.Expr) -> pl.Expr:
-    """Return what share state is hashed by (``SharePartitionKey.asCoordinatorKey``)."""
+    """Return what share state is hashed by (``ShareCoordinatorService.partitionFor``)."""
     return pl.format("{}:{}:{}", group, topic_id, partition)
 
 

@@ -102,7 +102,8 @@ def test_the_summary_counts_what_was_there() -> None:
     assert summary.bytes_read == len(joined(made)) + 500
     assert summary.bytes_in_batches == len(joined(made)) - 100
     assert (summary.bytes_damaged, summary.bytes_trailing) == (100, 500)
-    assert summary.trailing_kind == "preallocated_tail"
+    assert summary.tail is not None
+    assert summary.tail.kind == "preallocated_tail"
     assert (summary.batches, summary.records, summary.records_lost) == (4, 10, 0)
     assert summary.codecs == {0: 2, 1: 1, 4: 1}
     assert summary.magics == {0: 2, 2: 2}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from analytics.questions.timeline.share_losses import out_of_reach_in
-from analytics.replay.log.topic_homes import Era, TopicHomes, home_of_share
+from analytics.replay.log.topic_homes import Era, TopicHomes, home_of
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE
 
 TOPIC_ID = "M9BDTMoTQz6coFqm6mxtGw"
@@ -42,7 +42,7 @@ def verdicts(number: int, written: pa.Table) -> list[dict[str, object]]:
 
 
 def homes_of(partition: int) -> tuple[int, int]:
-    old, new = (home_of_share("workers", TOPIC_ID, partition, each) for each in (50, 60))
+    old, new = (home_of(f"workers:{TOPIC_ID}:{partition}", each) for each in (50, 60))
     return old, new
 
 

@@ -6,7 +6,11 @@ import re
 
 import pytest
 
-from schemas.expiration_rules import shared_names, tool_naming
+from schemas.expiration_rules import shared_names, tools_by_pattern
+
+
+def tool_naming(group: str) -> str | None:
+    return next((tool for like, tool in tools_by_pattern() if re.fullmatch(like, group)), None)
 
 
 def shared_name(group: str) -> str:

@@ -15,7 +15,7 @@ from analytics.questions.data_quality.great_expectations_engine import INEXACT, 
 from analytics.questions.data_quality.judged_table import (
     CHECKS,
     StoredTable,
-    judged_table,
+    judged_tables,
     wrong_columns,
 )
 from schemas.expectation_suites import (
@@ -36,7 +36,7 @@ ENGINE = Engine()
 def judged(rows: pa.Table, *told: dict[str, Any]) -> list[dict[str, Any]]:
     expected = suite_of({"expectations": list(told)}, "lag", "ours.json")
     stored = StoredTable("lag", rows.schema, rows, ["partition"], rows.num_rows)
-    return judged_table(stored, expected, no_others, ENGINE)
+    return judged_tables([(stored, expected)], no_others, ENGINE)
 
 
 def no_others(_: str, __: Sequence[str]) -> pa.Table:
@@ -96,7 +96,9 @@ def test_what_we_count_ourselves_the_library_counts_too(offsets: list[int | None
     by_us, by_the_library = (
         [
             (each["outcome"], each["unexpected_count"])
-            for each in judged_table(stored, suite_of(document, "lag", suite), no_others, ENGINE)
+            for each in judged_tables(
+                [(stored, suite_of(document, "lag", suite))], no_others, ENGINE
+            )
         ]
         for suite in (WRITTEN, "ours.json")
     )

@@ -17,7 +17,7 @@ import pytest
 
 from analytics.contracts import ARROW_TYPES
 from analytics.questions.data_quality.great_expectations_engine import Engine
-from analytics.questions.data_quality.judged_table import StoredTable, judged_table
+from analytics.questions.data_quality.judged_table import StoredTable, judged_tables
 from schemas import table, tables
 from schemas.expectation_suites import Expectation, expected_by_contract, written_suites
 
@@ -49,7 +49,7 @@ def judged(
 
     held = rows_of(name, rows, expected.columns)
     stored = StoredTable(name, held.schema, held, table(name).key, held.num_rows)
-    (row,) = judged_table(stored, [expected], other, ENGINE)
+    (row,) = judged_tables([(stored, [expected])], other, ENGINE)
     return row
 
 

@@ -21,7 +21,7 @@ from analytics.questions.share.settings import (
 from analytics.questions.share.state_topic import StateCoverage
 from analytics.questions.share.status import GROUPS_WENT_BACK, NOT_SEEN, WENT_BACK, sums_of
 from analytics.replay.log.log_times import LogClock
-from analytics.replay.log.topic_homes import home_of_share
+from analytics.replay.log.topic_homes import internal_partition, share_key
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
@@ -263,6 +263,11 @@ def test_no_state_is_said_only_where_its_partition_is_whole(
     assert (missing or "") in (found["missing"] or "")
     unknown = ("start_offset", "in_flight", "near_limit_count", "archived_count", "records_left")
     assert [found[name] for name in unknown] == [None] * len(unknown)
+
+
+def home_of_share(group: str, topic_id: str, partition: int, partitions: int) -> int:
+    key = share_key(pl.lit(group), pl.lit(topic_id), pl.lit(partition))
+    return int(pl.select(internal_partition(key, partitions)).item())
 
 
 def test_the_home_of_a_share_partition_is_where_brokers_put_it() -> None:
