@@ -25,7 +25,7 @@ from schemas.finding_rules import CRITICAL, SEVERITIES
 
 # Findings for programs, one a line, written as `json.dumps` writes them, but by columns.
 
-_AT_ONCE: Final = 20_000
+_AT_ONCE: Final = 5_000
 _ROW: Final = "row"
 _ESCAPES: Final = {
     each: json.dumps(each)[1:-1] for each in ('"', "\\", *(chr(code) for code in range(32)))

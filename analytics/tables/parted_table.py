@@ -46,8 +46,8 @@ def _as_table(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
 
 _AT_ONCE: Final = 64_000
 """So many rows of all parts are held together."""
-_FEWEST: Final = 2_000
-_PART, _PLACE = "part_of_table", "place_in_order"
+_FEWEST: Final = 500
+_PART, _PLACE, _ROW = "part_of_table", "place_in_order", "row_of_parts"
 
 
 def by_key(name: str) -> Order:
@@ -111,7 +111,7 @@ class PartedTable:
             return sum(map(_rows_in, self.parts))
         read = self.condition.meta.root_names()
         return sum(
-            rows.height for each in self.parts for rows in self._of_part(each, _AT_ONCE, read)
+            rows.num_rows for each in self.parts for rows in self._of_part(each, _AT_ONCE, read)
         )
 
     def where(self, condition: pl.Expr) -> PartedTable:
@@ -139,17 +139,15 @@ class PartedTable:
             rows = [self._of_part(each, most, read) for each in self.parts]
             found = _merged(rows, self.order, most)
         for each in found:
-            yield self._as_table(each.select(wanted))
+            yield each.select(wanted)
 
     def whole(self) -> pa.Table:
         """Return all of its rows, in order."""
         if len(self.parts) == 1 and isinstance(self.parts[0], pa.Table) and self.condition is None:
             return self.parts[0]
         found = [rows for each in self.parts for rows in self._of_part(each, _AT_ONCE)]
-        if not found:
-            return self.schema.empty_table()
-        rows = pl.concat(found)
-        return self._as_table(rows if len(self.parts) == 1 else self.order.sort(rows))
+        rows = pa.concat_tables([self.schema.empty_table(), *found])
+        return rows if len(self.parts) == 1 else self.order.sorted(rows)
 
     def first(self, most: int) -> pa.Table:
         """Return its first rows."""
@@ -160,13 +158,12 @@ class PartedTable:
         for each in self.parts:
             left = most
             for rows in self._of_part(each, most):
-                found.append(rows.head(left))
-                left -= rows.height
+                found.append(rows.slice(0, left))
+                left -= rows.num_rows
                 if left <= 0:
                     break
-        if not found:
-            return self.schema.empty_table()
-        return self._as_table(self.order.sort(pl.concat(found)).head(most))
+        rows = pa.concat_tables([self.schema.empty_table(), *found])
+        return self.order.sorted(rows).slice(0, most)
 
     def copied(self, folder: str) -> PartedTable:
         """Return the same table, with copies of its files in a folder that is there.
@@ -182,7 +179,7 @@ class PartedTable:
 
     def _of_part(
         self, part: pa.Table | str, most: int, columns: Sequence[str] | None = None
-    ) -> Iterator[pl.DataFrame]:
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a part that count, some at a time, in order."""
         names = self.column_names if columns is None else columns
         asked = [] if self.condition is None else self.condition.meta.root_names()
@@ -192,17 +189,20 @@ class PartedTable:
             if isinstance(part, pa.Table)
             else _stored(part, most, read)
         )
+        types = pa.schema([self.schema.field(name) for name in names])
         for each in rows:
-            yield each if self.condition is None else each.filter(self.condition).select(names)
+            counted = each
+            if self.condition is not None:
+                counts = polars_rows(each.select(asked)).select(self.condition).to_series()
+                counted = each.filter(pa.chunked_array([counts.to_arrow()]))
+            yield counted.select(list(names)).cast(types)
 
-    def _as_table(self, rows: pl.DataFrame) -> pa.Table:
-        return _as_table(rows, self.schema)
 
-
-def _merged(
-    parts: Sequence[Iterator[pl.DataFrame]], order: Order, most: int
-) -> Iterator[pl.DataFrame]:
+def _merged(parts: Sequence[Iterator[pa.Table]], order: Order, most: int) -> Iterator[pa.Table]:
     """Yield the rows of parts that are in order, in the order of all of them.
+
+    Frames know only what tells the order: of texts that are sorted time and again polars keeps all
+    that were ever beside them.
 
     Args:
         parts: Give the rows of each part, some at a time.
@@ -210,7 +210,7 @@ def _merged(
         most: So many rows of a part are held, about.
     """
     left = dict(enumerate(parts))
-    held: dict[int, pl.DataFrame] = {}
+    held: dict[int, pa.Table] = {}
     while left or held:
         for number, rest in list(left.items()):
             rows, is_last = _filled(held.get(number), rest, most)
@@ -220,25 +220,37 @@ def _merged(
                 del left[number]
         if not held:
             return
-        marked = [held[number].with_columns(pl.lit(number).alias(_PART)) for number in sorted(held)]
-        together = order.sort(pl.concat(marked))
-        end = _settled(together, list(left))
-        yield together.head(end).drop(_PART)
-        waiting = together.slice(end).partition_by(_PART, as_dict=True, include_key=False)
-        held = {int(key[0]): rows for key, rows in waiting.items()}
+        together = order.sort(_keys(held, order.columns))
+        settled = together.head(_settled(together, list(left)))
+        yield pa.concat_tables(held.values()).take(settled[_ROW].to_arrow())
+        # Each part is in order: what is settled are its first rows.
+        done: dict[int, int] = dict(settled.group_by(_PART).len().iter_rows())
+        waiting = {number: rows.slice(done.get(number, 0)) for number, rows in held.items()}
+        held = {number: rows for number, rows in waiting.items() if rows.num_rows}
+
+
+def _keys(held: Mapping[int, pa.Table], columns: Sequence[str]) -> pl.DataFrame:
+    """Return what tells the order of rows, of which part each is, and its number among all."""
+    keys = [
+        polars_rows(rows.select(list(columns))).with_columns(
+            pl.repeat(number, rows.num_rows, eager=True, dtype=pl.Int64).alias(_PART)
+        )
+        for number, rows in held.items()
+    ]
+    return pl.concat(keys).with_row_index(_ROW)
 
 
 def _filled(
-    held: pl.DataFrame | None, rest: Iterator[pl.DataFrame], most: int
-) -> tuple[pl.DataFrame | None, bool]:
+    held: pa.Table | None, rest: Iterator[pa.Table], most: int
+) -> tuple[pa.Table | None, bool]:
     """Return rows of a part with more of them where few are held, and whether it has no more."""
     rows = [] if held is None else [held]
     is_last = False
-    while not is_last and sum(each.height for each in rows) <= most // 2:
+    while not is_last and sum(each.num_rows for each in rows) <= most // 2:
         more = next(rest, None)
         is_last = more is None
         rows += [] if more is None else [more]
-    return pl.concat(rows) if rows else None, is_last
+    return pa.concat_tables(rows) if rows else None, is_last
 
 
 def _settled(rows: pl.DataFrame, unfinished: Sequence[int]) -> int:
@@ -267,18 +279,18 @@ def _copy(part: str, location: str) -> str:
     return location
 
 
-def _held(rows: pa.Table, most: int) -> Iterator[pl.DataFrame]:
+def _held(rows: pa.Table, most: int) -> Iterator[pa.Table]:
     for start in range(0, rows.num_rows, most):
-        yield polars_rows(rows.slice(start, most))
+        yield rows.slice(start, most)
 
 
-def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pa.Table]:
     filesystem, path = open_location(part)
     with reading(path), filesystem.open_input_file(path) as source:
         file: Any = pq.ParquetFile(source, pre_buffer=False)
         for batch in file.iter_batches(batch_size=most, columns=list(columns)):
             # Files have columns in an order of their own.
-            yield polars_rows(pa.Table.from_batches([batch]).select(list(columns)))
+            yield pa.Table.from_batches([batch]).select(list(columns))
 
 
 class PartedTables(Mapping[str, pa.Table]):

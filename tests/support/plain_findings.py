@@ -133,7 +133,7 @@ def _finding(
 def _finding_id(rule: str, key: Row) -> str:
     """Return an id that is the same whenever a rule finds the same object."""
     text = json.dumps([rule, *map(str, key.values())], ensure_ascii=False)
-    return f"{rule}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+    return f"{rule}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def _aggregated(take: str, rows: list[Row], column: str | None) -> Any:

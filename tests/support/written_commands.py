@@ -23,7 +23,7 @@ from schemas.finding_rules import finding_rules
 from schemas.gaps import gap_kinds
 from tests.support.checkout import files_of
 
-_STARTS: Final = ("groupscope", "python", "spark-submit", "kafka-")
+_STARTS: Final = ("groupscope ", "python", "spark-submit", "kafka-")
 _FENCED: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CODE_SPAN: Final = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 _SHELL: Final = ("", "sh", "bash")

@@ -222,7 +222,7 @@ def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> Iterator[str]:
     """
     for texts in zip(*names.values(), strict=True):
         text = json.dumps([rule, *texts], ensure_ascii=False)
-        yield f"{rule}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+        yield f"{rule}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 # Findings of two audits: which are new, still there, or gone.

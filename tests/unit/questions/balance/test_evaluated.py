@@ -15,7 +15,8 @@ from analytics.questions.balance.evaluated import (
     ALTERNATIVES,
     BALANCE,
     SHAPE,
-    evaluated,
+    judged,
+    tables_of,
     with_gaps,
     with_shapes,
 )
@@ -48,6 +49,10 @@ _LISTS = {
     ),
     "owned_before": pl.List(_PARTITION),
 }
+
+
+def tables_of_cases(rows: pl.DataFrame, gaps: dict[str, str]) -> dict[str, pa.Table]:
+    return tables_of([judged(rows, balance_rules(), gaps)])
 
 
 def cases(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -129,10 +134,9 @@ def test_what_is_judged_together_is_as_judged_alone(
 ) -> None:
     draw = random.Random(seed)
     every = cases(*(random_row(draw, number, name) for number in range(MANY)))
-    together = [evaluated(every, balance_rules(), {"group-3": "it lacks records"})]
+    together = [tables_of_cases(every, {"group-3": "it lacks records"})]
     alone = [
-        evaluated(some, balance_rules(), {"group-3": "it lacks records"})
-        for some in every.iter_slices(1)
+        tables_of_cases(some, {"group-3": "it lacks records"}) for some in every.iter_slices(1)
     ]
     for table in (BALANCE, ALTERNATIVES):
         assert rows_of(together, table) == rows_of(alone, table)
@@ -150,15 +154,15 @@ def test_members_whose_places_in_javas_map_differ_are_two_shapes() -> None:
 
 
 def test_without_cases_there_are_no_rows() -> None:
-    nothing = evaluated(cases(row([], [])).clear(), balance_rules(), {})
+    nothing = tables_of_cases(cases(row([], [])).clear(), {})
     assert [each.num_rows for each in nothing.values()] == [0, 0]
 
 
 def test_a_group_that_may_lack_records_is_not_judged() -> None:
     sound = row([member("m", ["a"])], [topic("a", 1)], group_id="g")
     gaps = {"g": "a lost record may have changed it"}
-    (found,) = evaluated(cases(sound), balance_rules(), gaps)[BALANCE].to_pylist()
+    (found,) = tables_of_cases(cases(sound), gaps)[BALANCE].to_pylist()
     told = (found["verdict"], found["cause"], found["score"])
     assert told == ("cannot_tell", gaps["g"], None)
-    (other,) = evaluated(cases(sound), balance_rules(), {"other": "x"})[BALANCE].to_pylist()
+    (other,) = tables_of_cases(cases(sound), {"other": "x"})[BALANCE].to_pylist()
     assert other["verdict"] == "unread"
