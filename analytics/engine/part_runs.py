@@ -131,6 +131,9 @@ class PartRunner:
             orders: By name the order of tables, where it is not that of the contract's key.
         """
         folder = self.folder if len(parts) > 1 else None
+        if folder is not None:
+            # What laying out has left: the next answer shall not stand on top of it.
+            pa.default_memory_pool().release_unused()
         work = _PartWork(make, parts, folder)
         if folder is not None and self.run_tasks is not None:
             results = self.run_tasks(len(parts), partial(_run_part, put_value(folder, work)))

@@ -141,6 +141,20 @@ class PartedTable:
         for each in found:
             yield each.select(wanted)
 
+    def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield its rows, part after part, each in order, some at a time; at least once.
+
+        Args:
+            columns: Those that are needed; None is all.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        wanted = self.column_names if columns is None else list(columns)
+        yield self.schema.empty_table().select(wanted)
+        for each in self.parts:
+            yield from self._of_part(each, self.at_once or _AT_ONCE, wanted)
+
     def whole(self) -> pa.Table:
         """Return all of its rows, in order."""
         if len(self.parts) == 1 and isinstance(self.parts[0], pa.Table) and self.condition is None:

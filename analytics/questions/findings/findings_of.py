@@ -126,7 +126,7 @@ def _audited_groups(
     stored = state.tables
     there = {name: columns for name, columns in READ.items() if stored.has(name)}
     rows = {name: stored_rows(stored, name, columns) for name, columns in there.items()}
-    pieces = findings.pieces(["group_id", "severity"])
+    pieces = findings.scan(["group_id", "severity"])
     of_groups = (polars_rows(each).drop_nulls("group_id") for each in pieces)
     rows["findings"] = GroupRows(of_groups, pl.col("group_id"))
     parts = parts_for(stored.count(*there) + findings.num_rows, AT_ONCE)

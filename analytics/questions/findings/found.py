@@ -134,7 +134,7 @@ def _chosen(
     columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
     wanted = [name for name in there if name in columns]
     pieces_of_table = (
-        iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
+        iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.scan(wanted)
     )
     chosen: list[list[pa.Table]] = [[] for _ in rules]
     for piece in pieces_of_table:

@@ -67,8 +67,8 @@ class StoredRows:
         """The columns of its contract."""
         return [each.name for each in table(self.name).columns]
 
-    def pieces(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield its rows, some at a time; at least once.
+    def scan(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield its rows, file after file, some at a time; at least once.
 
         Raises:
             WorkspaceError: The table cannot be read.
@@ -258,9 +258,8 @@ class _Chosen:
         """
         columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
         wanted = [name for name in table.column_names if name in columns]
-        pieces = (
-            iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.pieces(wanted)
-        )
+        # Rows of a group are in one part: their order is that of the table.
+        pieces = iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.scan(wanted)
         for piece in pieces:
             if not piece.num_rows:
                 yield polars_rows(piece)
