@@ -93,7 +93,8 @@ _BACKLOGS: Final = columns_of("share_backlog", tones={"status": TONES})
 
 def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where there are no share groups."""
-    backlog = read.rows("share_backlog")
+    source = "evaluations/share_backlog"
+    backlog = read.first("share_backlog", _MOST_BACKLOGS)
     if not backlog.num_rows:
         return None
     wanted = ("group_id", "topic", "partition", "start_offset", "status")
@@ -104,17 +105,27 @@ def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
         question="What is left to deliver, what keeps the start offset where it is?",
         figures=(*_window(read, first), *_deliveries(read, first)),
         grids=(
-            grid_of(
-                "share-table",
-                "Share partitions, the worst first",
-                backlog,
-                _BACKLOGS,
-                top=_MOST_BACKLOGS,
-                source="evaluations/share_backlog",
-                stories=stories,
+            of_so_many(
+                grid_of(
+                    "share-table",
+                    "Share partitions, the worst first",
+                    backlog,
+                    _BACKLOGS,
+                    top=_MOST_BACKLOGS,
+                    source=source,
+                    stories=stories,
+                ),
+                read.count("share_backlog"),
+                source,
             ),
         ),
     )
+
+
+def _is_of(places: list[dict[str, object]]) -> pc.Expression:
+    """Return the condition that a row is of a group of some share partitions."""
+    groups = sorted({str(each["group_id"]) for each in places})
+    return pc.field("group_id").isin(pa.array(groups, pa.string()))
 
 
 def _named(row: dict[str, object]) -> str:
@@ -132,7 +143,7 @@ def _of_places(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
 def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
     names = labels(map(_named, first))
     columns = ("group_id", "topic", "partition", "first_offset", "last_offset")
-    table = read.rows("share_batches")
+    table = read.rows("share_batches", where=_is_of(first))
     batches = dicts(table, *columns, "delivery_state_name") if table.num_rows else []
     rows = [
         {
@@ -166,7 +177,7 @@ def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figu
 def _deliveries(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
     names = labels(map(_named, first))
     columns = ("group_id", "topic", "partition", "delivery_count", "delivery_state_name", "records")
-    table = read.rows("share_delivery_counts")
+    table = read.rows("share_delivery_counts", where=_is_of(first))
     known = [
         row
         for row in (dicts(table, *columns) if table.num_rows else [])

@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.groups import members_over_time, rebalances_over_time, spread_of_partitions
-from reports.page.model import Subject
-from reports.page.rows import at, columns_of, dicts, doubt_said, figure, grid_of, labels
+from reports.page.model import Grid, Subject
+from reports.page.rows import (
+    at,
+    columns_of,
+    dicts,
+    doubt_said,
+    figure,
+    grid_of,
+    labels,
+    of_so_many,
+)
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
+from schemas import table
 
 # Assignment: how evenly partitions are dealt, and what other assignors would give.
 
+_NO_MEMBERS: Final = "No group has members with partitions."
 _MOST_SPREADS: Final = 16
 _MOST_ALTERNATIVES: Final = 24
+_MORE_GROUPS: Final = 16
 _ALTERNATIVES: Final = columns_of("assignment_alternatives")
+_UNEVEN: Final = (("score", "ascending"), ("group_id", "ascending"))
 
 
 def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("assignment_balance"):
         return None
-    uneven = read.rows("assignment_balance").sort_by(
-        [("score", "ascending"), ("group_id", "ascending")]
+    spreads = ("group_id", "min_partitions", "mean_partitions", "max_partitions", "verdict")
+    is_known = pc.field("mean_partitions").is_valid()
+    uneven = read.largest(
+        "assignment_balance", _UNEVEN, _MOST_SPREADS, [*spreads, "score"], is_known
     )
-    known = dicts(
-        uneven.filter(pc.is_valid(uneven["mean_partitions"])).slice(0, _MOST_SPREADS),
-        *("group_id", "min_partitions", "mean_partitions", "max_partitions", "verdict"),
-    )
+    known = dicts(uneven, *spreads)
     named = labels(row["group_id"] for row in known)
     rows = [
         {
@@ -53,7 +66,9 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
         anchor="assignment",
         title="Assignment",
         question="How evenly are partitions dealt, and what would each assignor give?",
-        notes=() if uneven.num_rows else ("No group has members with partitions.",),
+        notes=()
+        if read.count("assignment_balance")
+        else ("No group has members with partitions.",),
         figures=figure(
             "assignment-spread",
             "Partitions a member: the fewest, the mean, the most",
@@ -61,24 +76,41 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
             rows,
             spread_of_partitions,
         ),
-        grids=(
-            grid_of(
-                "assignment-table",
-                "What each assignor would give the most uneven groups",
-                _of_groups(read.rows("assignment_alternatives"), uneven),
-                _ALTERNATIVES,
-                top=_MOST_ALTERNATIVES,
-                source="evaluations/assignment_alternatives",
-                stories=stories,
-            ),
-        ),
+        grids=(_alternatives(read, stories),),
     )
+
+
+def _alternatives(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
+    name = "assignment_alternatives"
+    source, count = f"evaluations/{name}", read.count(name)
+    groups, rows = _MOST_ALTERNATIVES, read.first(name, 0)
+    # Some groups have no alternatives: then those of the next ones are shown.
+    while rows.num_rows < min(_MOST_ALTERNATIVES, count):
+        uneven = read.largest("assignment_balance", _UNEVEN, groups, ["group_id", "score"])
+        rows = read.rows(name, where=_is_of(uneven["group_id"]))
+        if groups >= read.count("assignment_balance"):
+            break
+        groups *= _MORE_GROUPS
+    grid = grid_of(
+        "assignment-table",
+        "What each assignor would give the most uneven groups",
+        _of_groups(rows, uneven) if rows.num_rows else rows,
+        _ALTERNATIVES,
+        top=_MOST_ALTERNATIVES,
+        source=source,
+        stories=stories,
+    )
+    return of_so_many(grid, count, source)
+
+
+def _is_of(groups: pa.ChunkedArray | Sequence[str]) -> pc.Expression:
+    """Return the condition that a row is of one of some groups."""
+    wanted = groups if isinstance(groups, pa.ChunkedArray) else pa.array(groups, pa.string())
+    return pc.field("group_id").isin(pc.unique(wanted))
 
 
 def _of_groups(alternatives: pa.Table, uneven: pa.Table) -> pa.Table:
     """Return alternatives in the order of groups."""
-    if not alternatives.num_rows:
-        return alternatives
     groups = pc.unique(uneven["group_id"])
     rank = pc.index_in(alternatives["group_id"], value_set=groups)
     ranked = alternatives.append_column("rank", rank)
@@ -91,18 +123,23 @@ _MOST_LINES: Final = 4
 _MOST_MARKS: Final = 1500
 _MOST_ROWS: Final = 20
 _COLUMNS: Final = columns_of("group_churn")
+_CHURN: Final = "evaluations/group_churn"
+_RESTLESS: Final = (
+    ("storms", "descending"),
+    ("epochs", "descending"),
+    ("group_id", "ascending"),
+)
 
 
 def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has("group_churn"):
         return None
-    churn = read.rows("group_churn").sort_by(
-        [("storms", "descending"), ("epochs", "descending"), ("group_id", "ascending")]
-    )
+    columns = [each.name for each in table("group_churn").columns]
+    churn = read.largest("group_churn", _RESTLESS, _MOST_ROWS, columns)
     groups = churn["group_id"].to_pylist()[:_MOST_GROUPS]
     named = labels(groups)
-    known = _of(read.rows("rebalances"), groups, "at")
+    known = _timed(read.rows("rebalances", where=_is_of(groups)), "at")
     ticks = [
         {"group": named[row["group_id"]], "at": at(row["at"])}
         for row in dicts(known.slice(0, _MOST_MARKS), "group_id", "at")
@@ -115,7 +152,7 @@ def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
             "to": at(row["to_timestamp"]),
         }
         for row in dicts(
-            _of(read.rows("rebalance_storms"), groups, "from_timestamp"),
+            _timed(read.rows("rebalance_storms", where=_is_of(groups)), "from_timestamp"),
             *("group_id", "from_timestamp", "to_timestamp"),
         )
     ]
@@ -151,24 +188,28 @@ def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
             ),
         ),
         grids=(
-            grid_of(
-                "rebalances-table",
-                "Groups, the most restless first",
-                churn,
-                _COLUMNS,
-                top=_MOST_ROWS,
-                source="evaluations/group_churn",
-                stories=stories,
+            of_so_many(
+                grid_of(
+                    "rebalances-table",
+                    "Groups, the most restless first",
+                    churn,
+                    _COLUMNS,
+                    top=_MOST_ROWS,
+                    source=_CHURN,
+                    stories=stories,
+                ),
+                read.count("group_churn"),
+                _CHURN,
             ),
         ),
     )
 
 
-def _of(rows: pa.Table, groups: list[str], time: str) -> pa.Table:
+def _timed(rows: pa.Table, time: str) -> pa.Table:
+    """Return the rows that have a time, by it."""
     if not rows.num_rows:
         return rows
-    wanted = pc.is_in(rows["group_id"], pa.array(groups, pa.string()))
-    return rows.filter(pc.and_(wanted, pc.is_valid(rows[time]))).sort_by([(time, "ascending")])
+    return rows.filter(pc.is_valid(rows[time])).sort_by([(time, "ascending")])
 
 
 def _members(known: pa.Table, groups: list[str]) -> list[dict[str, object]]:
