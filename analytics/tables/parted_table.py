@@ -203,13 +203,18 @@ class PartedTable:
             if isinstance(part, pa.Table)
             else _stored(part, most, read)
         )
-        types = pa.schema([self.schema.field(name) for name in names])
         for each in rows:
             counted = each
             if self.condition is not None:
                 counts = polars_rows(each.select(asked)).select(self.condition).to_series()
                 counted = each.filter(pa.chunked_array([counts.to_arrow()]))
-            yield counted.select(list(names)).cast(types)
+            # What tells the order may be in the files, and not among the columns of the table.
+            chosen = counted.select(list(names))
+            types = [
+                self.schema.field(name) if name in self.schema.names else chosen.schema.field(name)
+                for name in names
+            ]
+            yield chosen.cast(pa.schema(types))
 
 
 def _merged(parts: Sequence[Iterator[pa.Table]], order: Order, most: int) -> Iterator[pa.Table]:
