@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -13,6 +13,13 @@ from reports.layout.section import Order, first_in_order
 from schemas import table
 
 Condition: TypeAlias = pc.Expression
+
+
+def is_of(groups: Iterable[object]) -> Condition:
+    """Return the condition that a row is of one of some groups."""
+    return pc.field("group_id").isin(pa.array(list(dict.fromkeys(groups)), pa.string()))
+
+
 """Which rows of a table are asked for."""
 
 

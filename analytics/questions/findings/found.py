@@ -34,7 +34,7 @@ from analytics.questions.findings.finding_rows import (
     rows_of,
     value,
 )
-from analytics.questions.findings.rows_for_rules import JudgedTables, StoredRows
+from analytics.questions.findings.rows_for_rules import JudgedTables, StoredRows, scan_for
 from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
@@ -130,19 +130,13 @@ def _chosen(
     rules: Sequence[FindingRule], table: pa.Table | StoredRows, as_of: datetime
 ) -> list[pa.Table]:
     """Return for each of the rules about a table the rows that it is about: few of a great many."""
-    there = table.column_names
-    columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
-    wanted = [name for name in there if name in columns]
-    pieces_of_table = (
-        iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.scan(wanted)
-    )
     chosen: list[list[pa.Table]] = [[] for _ in rules]
-    for piece in pieces_of_table:
+    for piece in scan_for(rules, table):
         for rule, rows in zip(rules, chosen, strict=True):
             mine = rows_of(rule, piece, as_of)
             if mine.num_rows or not rows:
                 read = rule.columns().union(OF_GROUP)
-                rows.append(mine.select([each for each in wanted if each in read]))
+                rows.append(mine.select([each for each in piece.column_names if each in read]))
     return [pa.concat_tables(rows) for rows in chosen]
 
 

@@ -80,6 +80,18 @@ JudgedTables = Mapping[str, pa.Table | PartedTable | StoredRows]
 """Tables that rules are applied to, by name."""
 
 
+def scan_for(
+    rules: Sequence[FindingRule], table: pa.Table | PartedTable | StoredRows
+) -> Iterator[pa.Table]:
+    """Yield what rules read of a table, some rows at a time; at least once.
+
+    Rows of a group are in one part: their order is that of the table.
+    """
+    columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
+    wanted = [name for name in table.column_names if name in columns]
+    return iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.scan(wanted)
+
+
 def judged_tables(state: ReplayedWorkspace) -> dict[str, pa.Table | StoredRows]:
     """Return the tables that rules read, those of a workspace and what its manifest says.
 
@@ -256,11 +268,7 @@ class _Chosen:
             rules: All are about this table.
             table: The table.
         """
-        columns = set(OF_GROUP).union(*(rule.columns() for rule in rules))
-        wanted = [name for name in table.column_names if name in columns]
-        # Rows of a group are in one part: their order is that of the table.
-        pieces = iter([table.select(wanted)]) if isinstance(table, pa.Table) else table.scan(wanted)
-        for piece in pieces:
+        for piece in scan_for(rules, table):
             if not piece.num_rows:
                 yield polars_rows(piece)
                 continue

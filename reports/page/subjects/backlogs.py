@@ -25,7 +25,7 @@ from reports.page.rows import (
     place,
 )
 from reports.page.texts import cell_text, harmless
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import WorkspaceTables, is_of
 from reports.quantities import count
 
 # Lag: how far behind groups are, partition by partition.
@@ -122,12 +122,6 @@ def share(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     )
 
 
-def _is_of(places: list[dict[str, object]]) -> pc.Expression:
-    """Return the condition that a row is of a group of some share partitions."""
-    groups = sorted({str(each["group_id"]) for each in places})
-    return pc.field("group_id").isin(pa.array(groups, pa.string()))
-
-
 def _named(row: dict[str, object]) -> str:
     return f"{row['group_id']} {place(row)}"
 
@@ -143,7 +137,7 @@ def _of_places(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
 def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
     names = labels(map(_named, first))
     columns = ("group_id", "topic", "partition", "first_offset", "last_offset")
-    table = read.rows("share_batches", where=_is_of(first))
+    table = read.rows("share_batches", where=is_of(row["group_id"] for row in first))
     batches = dicts(table, *columns, "delivery_state_name") if table.num_rows else []
     rows = [
         {
@@ -177,7 +171,7 @@ def _window(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figu
 def _deliveries(read: WorkspaceTables, first: list[dict[str, object]]) -> tuple[Figure, ...]:
     names = labels(map(_named, first))
     columns = ("group_id", "topic", "partition", "delivery_count", "delivery_state_name", "records")
-    table = read.rows("share_delivery_counts", where=_is_of(first))
+    table = read.rows("share_delivery_counts", where=is_of(row["group_id"] for row in first))
     known = [
         row
         for row in (dicts(table, *columns) if table.num_rows else [])

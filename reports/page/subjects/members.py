@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from reports.page.rows import (
     of_so_many,
 )
 from reports.page.texts import harmless
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import WorkspaceTables, is_of
 from schemas import table
 
 # Assignment: how evenly partitions are dealt, and what other assignors would give.
@@ -66,9 +65,7 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
         anchor="assignment",
         title="Assignment",
         question="How evenly are partitions dealt, and what would each assignor give?",
-        notes=()
-        if read.count("assignment_balance")
-        else ("No group has members with partitions.",),
+        notes=() if read.count("assignment_balance") else (_NO_MEMBERS,),
         figures=figure(
             "assignment-spread",
             "Partitions a member: the fewest, the mean, the most",
@@ -87,7 +84,7 @@ def _alternatives(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
     # Some groups have no alternatives: then those of the next ones are shown.
     while rows.num_rows < min(_MOST_ALTERNATIVES, count):
         uneven = read.largest("assignment_balance", _UNEVEN, groups, ["group_id", "score"])
-        rows = read.rows(name, where=_is_of(uneven["group_id"]))
+        rows = read.rows(name, where=is_of(uneven["group_id"].to_pylist()))
         if groups >= read.count("assignment_balance"):
             break
         groups *= _MORE_GROUPS
@@ -101,12 +98,6 @@ def _alternatives(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
         stories=stories,
     )
     return of_so_many(grid, count, source)
-
-
-def _is_of(groups: pa.ChunkedArray | Sequence[str]) -> pc.Expression:
-    """Return the condition that a row is of one of some groups."""
-    wanted = groups if isinstance(groups, pa.ChunkedArray) else pa.array(groups, pa.string())
-    return pc.field("group_id").isin(pc.unique(wanted))
 
 
 def _of_groups(alternatives: pa.Table, uneven: pa.Table) -> pa.Table:
@@ -139,7 +130,7 @@ def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
     churn = read.largest("group_churn", _RESTLESS, _MOST_ROWS, columns)
     groups = churn["group_id"].to_pylist()[:_MOST_GROUPS]
     named = labels(groups)
-    known = _timed(read.rows("rebalances", where=_is_of(groups)), "at")
+    known = _timed(read.rows("rebalances", where=is_of(groups)), "at")
     ticks = [
         {"group": named[row["group_id"]], "at": at(row["at"])}
         for row in dicts(known.slice(0, _MOST_MARKS), "group_id", "at")
@@ -152,7 +143,7 @@ def rebalances(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
             "to": at(row["to_timestamp"]),
         }
         for row in dicts(
-            _timed(read.rows("rebalance_storms", where=_is_of(groups)), "from_timestamp"),
+            _timed(read.rows("rebalance_storms", where=is_of(groups)), "from_timestamp"),
             *("group_id", "from_timestamp", "to_timestamp"),
         )
     ]
