@@ -9,28 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from shlex import quote
 from typing import Any, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
-from reports.answers.timeline import event_rows, in_words, raw_verdicts, verdict_section, words_of
+from reports.answers.timeline import event_rows, in_words, verdicts_for_people, words_of
 from reports.layout.cells import times, with_values
-from reports.layout.section import raw_section, table_section
+from reports.layout.output_format import OutputFormat
+from reports.layout.section import LongSection, Rows, of_groups, raw_section, table_section
 from reports.page.forms import rendered
 from reports.page.groups import charts_of
 from reports.page.head_and_foot import copies_of, coverage_of
 from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
-from reports.page.rows import Shown, columns_of, grid_of, name_cell
+from reports.page.rows import columns_of, grid_of, name_cell
 from reports.page.texts import LONGEST_SENTENCE, group_anchor, harmless, moment, name_cut
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from reports.quantities import count
 from reports.row_formats import Section
 from schemas.evaluation_rules import timeline_verdicts
 from schemas.finding_rules import CRITICAL
-from schemas.shown import head_of, head_on_page
+from schemas.shown import MAIN
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
@@ -38,14 +41,19 @@ _MOST_CLAUSES: Final = 8
 _MOST_ROWS: Final = 200
 _VERDICTS: Final = columns_of("offset_verdicts", "page_of_incident")
 _CHANGES: Final = columns_of("changed_offsets", "page_of_incident")
-_OWNERS: Final = columns_of("assignment_history", "page_of_incident")
 _EVENTS: Final = columns_of("group_events", "page_of_incident")
-_CLUSTER: Final = (
-    Shown("at", head_on_page("at"), "time"),
-    Shown("event", head_on_page("event")),
-    Shown("broker", head_on_page("broker"), "partition"),
+_OWNERS, _BROKERS, _OTHERS = (
+    columns_of(name, "page") for name in ("incident_owners", "incident_brokers", "incident_others")
 )
-_OTHERS: Final = columns_of("offset_verdicts", "page_of_others")
+_TABLES: Final = {
+    "verdicts": "offset_verdicts",
+    "changes": "changed_offsets",
+    "owners": "incident_owners",
+    "events": "group_events",
+    "cluster": "incident_brokers",
+    "others": "incident_others",
+}
+"""The tables of an incident by what `--table` and JSON call them."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +64,8 @@ class Incident:
         around: When it was.
         begin: The instant before,
         end: and the instant after.
-        groups: Those that are told, the worst first.
-        verdicts: What happened to their offsets, as `offset_verdicts` has it.
-        changes: Committed offsets before and after.
-        owners: Who had which partitions before and after.
-        events: Rows of `group_events` in between.
-        cluster: What brokers did in between.
-        others: Groups that suffered at once.
+        groups: Those that it is about, the worst first.
+        tables: Of the question `forensics`, by name.
         cannot_tell: What cannot be told.
         restored: What `restore` gives back, in words.
     """
@@ -71,25 +74,9 @@ class Incident:
     begin: datetime
     end: datetime
     groups: tuple[str, ...]
-    verdicts: pa.Table
-    changes: pa.Table
-    owners: pa.Table
-    events: pa.Table
-    cluster: pa.Table
-    others: pa.Table
+    tables: Mapping[str, Rows]
     cannot_tell: tuple[str, ...] = ()
     restored: str = ""
-
-    def tables(self) -> dict[str, pa.Table]:
-        """Return the tables by their names."""
-        return {
-            "verdicts": self.verdicts,
-            "changes": self.changes,
-            "owners": self.owners,
-            "events": self.events,
-            "cluster": self.cluster,
-            "others": self.others,
-        }
 
 
 @dataclass(frozen=True)
@@ -143,6 +130,12 @@ def incident_page(
     """
     read = WorkspaceTables(HeldTables(history), manifest, {"could_not_be_asked": {}, **said})
     shown = incident.groups[:MOST_GROUPS]
+    rows = _StoryRows(
+        *(
+            of_groups(incident.tables[_TABLES[name]], pa.array(shown, pa.string()))
+            for name in ("verdicts", "changes", "owners", "events")
+        )
+    )
     return IncidentPage(
         title=f"Incident of {moment(incident.around)}",
         facts=_facts(incident, said),
@@ -151,22 +144,22 @@ def incident_page(
         clauses=_clauses(incident),
         cannot_tell=tuple(harmless(each) for each in incident.cannot_tell),
         stories=tuple(
-            _story(incident, read, group, has_charts=n < MOST_DRAWN)
+            _story(rows, read, group, incident.end if n < MOST_DRAWN else None)
             for n, group in enumerate(shown)
         ),
         more_groups=len(incident.groups) - len(shown),
         cluster=grid_of(
             "cluster-table",
             "What brokers did meanwhile, as the metadata log has it",
-            incident.cluster,
-            _CLUSTER,
+            incident.tables[_TABLES["cluster"]].whole(),
+            _BROKERS,
             top=_MOST_ROWS,
             source="incident.json",
         ),
         others=grid_of(
             "others-table",
             "Other groups that something happened to in the same time",
-            _others_in_words(incident.others),
+            _others_in_words(incident.tables[_TABLES["others"]].whole()),
             _OTHERS,
             top=_MOST_ROWS,
             source="incident.json",
@@ -190,30 +183,49 @@ def _facts(incident: Incident, said: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 def _clauses(incident: Incident) -> tuple[Clause, ...]:
     """Return what happened to each group in a clause, the worst first."""
-    found = []
-    for group in incident.groups:
-        together: dict[str, list[Mapping[str, Any]]] = {}
-        for row in _of(incident.verdicts, group).to_pylist():
-            together.setdefault(row["verdict"], []).append(row)
-        for code, rows in together.items():
-            tone = "critical" if _is_severe(code) else "warning"
-            text = name_cut(_clause(group, words_of(code), rows), LONGEST_SENTENCE)
-            found.append(Clause(text, f"#{group_anchor(group)}", tone))
-    found.sort(key=lambda each: each.severity != "critical")
-    more = len(found) - _MOST_CLAUSES
+    counts = _counts(incident)
+    clauses = [
+        Clause(
+            name_cut(_clause(**row), LONGEST_SENTENCE),
+            f"#{group_anchor(row['group_id'])}",
+            "critical" if _is_severe(row["verdict"]) else "warning",
+        )
+        for row in counts.head(_MOST_CLAUSES).iter_rows(named=True)
+    ]
+    more = counts.height - len(clauses)
     if more > 0:
-        rest = Clause(f"{count(more, 'more line')} below", "#stories", "warning")
-        found = [*found[:_MOST_CLAUSES], rest]
-    return tuple(found)
+        clauses.append(Clause(f"{count(more, 'more line')} below", "#stories", "warning"))
+    return tuple(clauses)
 
 
-def _clause(group: str, what: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def _counts(incident: Incident) -> pl.DataFrame:
+    """Return of how many partitions each group has each verdict, and what it cost, the worst first.
+
+    Returns:
+        `group_id`, `verdict`, `partitions`, `cost` (records that are read again).
+    """
+    columns = ["group_id", "verdict", "topic", "partition", "cost"]
+    pieces = incident.tables[_TABLES["verdicts"]].pieces(columns)
+    rows = pl.concat([pl.DataFrame(pl.from_arrow(each)) for each in pieces])
+    place = pl.struct("topic", "partition").filter(pl.col("topic").is_not_null())
+    again = pl.col("cost").filter(pl.col("cost") > 0)
+    counts = rows.group_by("group_id", "verdict", maintain_order=True).agg(
+        place.n_unique().alias("partitions"), again.sum().alias("cost")
+    )
+    rank = {group: number for number, group in enumerate(incident.groups)}
+    severe = [code for code in counts["verdict"].unique() if _is_severe(code)]
+    return counts.sort(
+        ~pl.col("verdict").is_in(severe),
+        pl.col("group_id").replace_strict(rank, return_dtype=pl.Int64),
+        maintain_order=True,
+    )
+
+
+def _clause(group_id: str, verdict: str, partitions: int, cost: int) -> str:
     """Return what happened to a group's offsets in a few words."""
-    places = {(row["topic"], row["partition"]) for row in rows if row["topic"] is not None}
-    where = f" on {count(len(places), 'partition')}" if places else ""
-    again = sum(row["cost"] for row in rows if row["cost"] is not None and row["cost"] > 0)
-    cost = f", {count(again, 'record')} read again" if again else ""
-    return f"{group}: {what}{where}{cost}"
+    where = f" on {count(partitions, 'partition')}" if partitions else ""
+    again = f", {count(cost, 'record')} read again" if cost else ""
+    return f"{group_id}: {words_of(verdict)}{where}{again}"
 
 
 def _is_severe(code: str) -> bool:
@@ -225,10 +237,21 @@ def _others_in_words(others: pa.Table) -> pa.Table:
     return with_values(others, "verdicts", pa.array(words, pa.string()))
 
 
-def _story(incident: Incident, read: WorkspaceTables, group: str, *, has_charts: bool) -> Story:
+@dataclass(frozen=True)
+class _StoryRows:
+    """Rows of the groups that have a story, by the names of `Incident.tables`."""
+
+    verdicts: pa.Table
+    changes: pa.Table
+    owners: pa.Table
+    events: pa.Table
+
+
+def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | None) -> Story:
+    """Return the story of a group; with charts up to an instant where that is given."""
     anchor = group_anchor(group)
-    verdicts, changes = _of(incident.verdicts, group), _of(incident.changes, group)
-    events, owners = _of(incident.events, group), _of(incident.owners, group)
+    verdicts, changes = _of(rows.verdicts, group), _of(rows.changes, group)
+    events, owners = _of(rows.events, group), _of(rows.owners, group)
     facts = {
         "Happenings": f"{verdicts.num_rows:,}",
         "Offsets that differ": f"{changes.num_rows:,}",
@@ -253,7 +276,7 @@ def _story(incident: Incident, read: WorkspaceTables, group: str, *, has_charts:
         severity="critical" if severe else "warning" if codes else "info",
         facts=tuple(Fact(name, Cell(value)) for name, value in facts.items()),
         findings=(),
-        figures=tuple(charts_of(read, group, anchor, incident.end)) if has_charts else (),
+        figures=() if end is None else tuple(charts_of(read, group, anchor, end)),
         grids=tuple(
             grid_of(
                 f"{anchor}-{name}", caption, rows, columns, top=_MOST_ROWS, source="incident.json"
@@ -293,41 +316,63 @@ def _quoted(text: str) -> str:
     return quote(harmless(text))
 
 
-def sections_of(incident: Incident, output_format: str) -> list[Section]:
+def sections_of(incident: Incident, output_format: OutputFormat) -> list[Section | LongSection]:
     """Return the sections: what happened first, then what shows it."""
-    if output_format in {"json", "csv"}:
-        return list(_raw(incident))
-    is_wide = getattr(output_format, "is_wide", False)
-    told = verdict_section(incident.verdicts.to_pylist(), is_wide=is_wide)
-    asked = getattr(output_format, "table", None)
-    found = [told, *_beside(incident)]
+    if output_format.is_for_programs:
+        return raw_sections(incident)
+    found = list(_for_people(incident, output_format))
     # People are shown tables that have rows, and the one that they ask for.
-    return [each for each in found if each.rows.num_rows or each.name == asked]
+    return [each for each in found if each.rows.num_rows or each.name == output_format.table]
 
 
-def _raw(incident: Incident) -> Iterator[Section]:
-    yield raw_verdicts(incident.verdicts)
-    for name in ("changes", "owners", "events", "cluster", "others"):
-        yield raw_section(incident.tables()[name], name)
+def raw_sections(incident: Incident) -> list[Section | LongSection]:
+    """Return the tables for programs, with all their columns."""
+    return [
+        LongSection(incident.tables[of], partial(raw_section, name=name))
+        for name, of in _TABLES.items()
+    ]
 
 
-def _beside(incident: Incident) -> Iterator[Section]:
-    yield _section(
-        with_words(incident.changes), "changed_offsets", "changes", "Offsets before and after"
-    )
-    yield _section(incident.owners, "assignment_history", "owners", "Who owned what")
-    events = event_rows(incident.events)
-    yield table_section(events, "group_events", "events", title="Events in order", also=())
-    cluster = _timed(incident.cluster, "at")
-    heads = {each: head_of(each) for each in cluster.column_names}
-    yield Section(cluster, heads, name="cluster", title="What brokers did meanwhile")
-    others = _timed(_others_in_words(incident.others), "first_at")
-    yield _section(others, "offset_verdicts", "others", "Others that suffered at once")
+def _for_people(incident: Incident, output_format: OutputFormat) -> Iterator[LongSection]:
+    tables = {name: incident.tables[of] for name, of in _TABLES.items()}
+    yield verdicts_for_people(tables["verdicts"], is_wide=output_format.is_wide)
+    for name, make in _SECTIONS.items():
+        yield LongSection(tables[name], make)
 
 
-def _section(rows: pa.Table, of: str, name: str, title: str) -> Section:
-    """Return what an incident shows of a table."""
-    return table_section(rows, of, name, view="incident", title=title, also=())
+def _changes(rows: pa.Table) -> Section:
+    return _section(with_words(rows), "changes", "Offsets before and after", view="incident")
+
+
+def _owners(rows: pa.Table) -> Section:
+    return _section(rows, "owners", "Who owned what")
+
+
+def _events(rows: pa.Table) -> Section:
+    return _section(event_rows(rows), "events", "Events in order")
+
+
+def _brokers(rows: pa.Table) -> Section:
+    return _section(_timed(rows, "at"), "cluster", "What brokers did meanwhile")
+
+
+def _others(rows: pa.Table) -> Section:
+    in_words = _timed(_others_in_words(rows), "first_at")
+    return _section(in_words, "others", "Others that suffered at once")
+
+
+_SECTIONS: Final = {
+    "changes": _changes,
+    "owners": _owners,
+    "events": _events,
+    "cluster": _brokers,
+    "others": _others,
+}
+"""What makes sections for people of rows of a table."""
+
+
+def _section(rows: pa.Table, name: str, title: str, view: str = MAIN) -> Section:
+    return table_section(rows, _TABLES[name], name, view=view, title=title, also=())
 
 
 def _timed(rows: pa.Table, time: str) -> pa.Table:

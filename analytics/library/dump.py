@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from analytics.decode.decoding import decode_dump
@@ -141,7 +142,29 @@ class Dump:
         manifest["replay"] = {**work.metadata(parts), DECODED_IN: absolute(source)}
         manifest.pop(EVALUATIONS, None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
-        return State(spark, Workspace(folder), said, release.named)
+        again = partial(self._replay_again, spark, kafka_version, assume)
+        is_end = time_ms is None and not ends
+        return State(
+            spark,
+            Workspace(folder),
+            said,
+            release.named,
+            # What is asked of the time before and after is asked of the whole.
+            replay_at=again if is_end else None,
+        )
+
+    def _replay_again(
+        self,
+        spark: SparkSession | None,
+        kafka_version: str | None,
+        assume: Sequence[str],
+        as_of: datetime | None,
+        tables: Sequence[str],
+    ) -> State:
+        """Replay at another instant; None is the end."""
+        return self.replay(
+            spark, as_of=as_of, kafka_version=kafka_version, assume=assume, tables=tables
+        )
 
     def _given_manifest(self) -> Mapping[str, Any] | None:
         """Return the manifest of the workspace that was given; None where that is a dump."""

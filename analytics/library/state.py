@@ -23,6 +23,7 @@ from analytics.questions.data_quality.question import DATA_QUALITY
 from analytics.questions.describe.question import DESCRIBE
 from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
+from analytics.questions.forensics.question import FORENSICS, ROWS_OF_STATES
 from analytics.questions.lag.question import LAG
 from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
@@ -32,6 +33,7 @@ from analytics.questions.restore.question import RESTORE
 from analytics.questions.share.question import SHARE
 from analytics.questions.timeline.question import TIMELINE
 from analytics.questions.usage.question import USAGE
+from analytics.replay.dump.times import last_time
 from analytics.replayed.given_settings import GivenSettings, Settings
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -46,11 +48,14 @@ from schemas.names import did_you_mean, nearest_name
 from schemas.thresholds import GivenThresholds
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from analytics.questions.answer import Answer
+    from analytics.questions.forensics.incident import Window
     from schemas.table_contract import Table
 
 # What a question was answered with, as a notebook has it: each table an attribute.
@@ -267,6 +272,7 @@ class State:
     diff = Asking(DIFF)
     describe = Asking(DESCRIBE)
     restore = Asking(RESTORE)
+    forensics = Asking(FORENSICS)
     expiration = Asking(EXPIRATION)
     balance = Asking(BALANCE)
     rebalances = Asking(REBALANCES)
@@ -284,9 +290,11 @@ class State:
         remarks: tuple[str, ...],
         kafka_version: str | None = None,
         settings: Settings | None = None,
+        replay_at: Callable[[datetime | None, Sequence[str]], State] | None = None,
     ) -> None:
         self._spark = spark
         self._kafka_version = kafka_version
+        self._replay_at = replay_at
         self._workspace = workspace
         self._settings = settings or Settings()
         self.manifest: Mapping[str, Any] = workspace.manifest()
@@ -322,11 +330,30 @@ class State:
         settings = question.settings(*args, **kwargs)
         if getattr(settings, "kafka_version", "") is None:
             settings = replace(settings, kafka_version=self._kafka_version)
+        if getattr(settings, "states", "") is None and self._replay_at is not None:
+            settings = replace(settings, states=partial(self._states_around, self._replay_at))
         state = self.replayed
         answer = question.ask(state, settings)
         uncertain = uncertain_metadata(state, question.needs_of(settings))
         answer = replace(answer, doubts=(*answer.doubts, *uncertain))
         return Answered(question.name, answer, state, self._spark)
+
+    def _states_around(
+        self,
+        replay_at: Callable[[datetime | None, Sequence[str]], State],
+        window: Window,
+        groups: Sequence[str],
+    ) -> tuple[ReplayedWorkspace, ReplayedWorkspace]:
+        """Return the states of some groups before and after the time around an incident."""
+        last = last_time(self.manifest)
+        end = None if last is None or window.end >= last else window.end
+        before, after = (
+            replace(replay_at(each, ROWS_OF_STATES).replayed, settings=self._settings).of_groups(
+                groups
+            )
+            for each in (window.begin, end)
+        )
+        return before, after
 
     @property
     def replayed(self) -> ReplayedWorkspace:
@@ -370,6 +397,7 @@ class State:
             self.remarks,
             self._kafka_version,
             replace(self._settings, from_file=given),
+            self._replay_at,
         )
 
     @property

@@ -16,6 +16,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "timeline": "TIMELINE",
     "diff": "DIFF",
     "restore": "RESTORE",
+    "forensics": "FORENSICS",
     "list": "LIST",
     "expiration": "EXPIRATION",
     "balance": "BALANCE",

@@ -6,9 +6,9 @@ Its manifest says which instant that is, and what the dump holds as far as it ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -161,6 +161,15 @@ class ReplayedWorkspace:
         """The lines of diverged partitions that are followed instead of the surviving ones."""
         time = self.as_of["time"]
         return followed_lines(self.manifest, time and datetime.fromisoformat(time))
+
+    def of_groups(self, groups: Sequence[str]) -> Self:
+        """Return the same state, of some groups alone.
+
+        Args:
+            groups: Names and patterns.
+        """
+        chosen = replace(self.tables.selection, groups=tuple(groups), exclude_groups=())
+        return replace(self, tables=replace(self.tables, selection=chosen))
 
     def topics_asked(self, topics: pa.ChunkedArray) -> pa.Array:
         """Return the names among these that are asked about."""

@@ -109,10 +109,16 @@ class PartedTable:
         """How many rows count."""
         if self.condition is None:
             return sum(map(_rows_in, self.parts))
-        read = self.condition.meta.root_names()
+        read = self._asked_for
         return sum(
             rows.num_rows for each in self.parts for rows in self._of_part(each, _AT_ONCE, read)
         )
+
+    @property
+    def _asked_for(self) -> list[str]:
+        """The columns that the condition is about, each once."""
+        names = [] if self.condition is None else self.condition.meta.root_names()
+        return list(dict.fromkeys(names))
 
     def where(self, condition: pl.Expr) -> PartedTable:
         """Return the same table with the rows alone that fulfil a condition, too."""
@@ -196,7 +202,7 @@ class PartedTable:
     ) -> Iterator[pa.Table]:
         """Yield the rows of a part that count, some at a time, in order."""
         names = self.column_names if columns is None else columns
-        asked = [] if self.condition is None else self.condition.meta.root_names()
+        asked = self._asked_for
         read = list(dict.fromkeys([*names, *asked]))
         rows = (
             _held(part.select(read), most)

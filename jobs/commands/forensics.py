@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from jobs.cli.options.answer import table_option
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
 from jobs.cli.options.state import Instant
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -39,7 +42,7 @@ Examples:
 @table_option("verdicts", beside=("changes", "owners", "events", "cluster", "others"))
 @asking_options
 @pass_console
-def forensics(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+def forensics(console: Console, /, output_format: OutputFormat, **options: Any) -> int:  # noqa: ANN401
     """Write the page that an incident review wants.
 
     For each --group (a name, glob* or /regex/; without it every group that something happened to):

@@ -230,8 +230,7 @@ def timeline_text(
     events = LongSection(tables["group_events"], _events_section)
     if output_format.is_for_programs:
         return rendered([LongSection(verdicts, raw_verdicts), events], output_format, metadata)
-    heads = _heads(is_wide=output_format.is_wide)
-    shown = LongSection(MergedVerdicts(verdicts, list(heads)), partial(_verdicts_of, heads))
+    shown = verdicts_for_people(verdicts, is_wide=output_format.is_wide)
     sections = [each for each in (shown, events) if each.rows.num_rows]
     text = render(sections, output_format, metadata) or nothing(_NOTHING, metadata)
     return "\n\n".join([text, *([paragraphs([note])] if note else [])])
@@ -251,15 +250,15 @@ def _heads(*, is_wide: bool) -> dict[str, str]:
     return {name: head for name, head in heads.items() if is_wide or name != "record"}
 
 
-def verdict_section(rows: Iterable[_Row], *, is_wide: bool) -> Section:
-    """Return verdicts as rows for people, in the order given.
+def verdicts_for_people(verdicts: Rows, *, is_wide: bool) -> LongSection:
+    """Return verdicts as people read them, in the order given.
 
     Args:
-        rows: As the table `offset_verdicts` has them.
+        verdicts: The table `offset_verdicts`, the worst first.
         is_wide: Whether there is room for the record of each partition.
     """
     heads = _heads(is_wide=is_wide)
-    return _verdicts_of(heads, shown_rows(merged_rows(_raw(rows), list(heads))))
+    return LongSection(MergedVerdicts(verdicts, list(heads)), partial(_verdicts_of, heads))
 
 
 def _verdicts_of(heads: Mapping[str, str], rows: pa.Table) -> Section:

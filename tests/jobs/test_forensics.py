@@ -6,14 +6,32 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import polars.selectors as cs
 import pytest
 
+from analytics import State, open_dump
+from analytics.engine.part_runs import PartRunner
+from analytics.errors import SettingRefusedError
+from analytics.questions.diff import question as diff_question
+from analytics.questions.forensics import incident as incident_module
+from analytics.questions.restore import question as restore_question
+from analytics.questions.timeline import question as timeline_question
 from tests.conftest import ELECTION
 from tests.verdicts.happened import LOST
 from tests.verdicts.truth import read_truth
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
+
+
+TABLES = {
+    "offset_verdicts": "verdicts",
+    "changed_offsets": "changes",
+    "incident_owners": "owners",
+    "group_events": "events",
+    "incident_brokers": "cluster",
+    "incident_others": "others",
+}
 
 
 class Incident(NamedTuple):
@@ -109,3 +127,45 @@ def test_what_is_not_there_cannot_be_told(
     assert ran.returncode == 3
     assert said in ran.stderr
     assert not (tmp_path / "out" / "report").exists()
+
+
+def test_a_notebook_is_given_the_rows_that_the_command_writes(
+    incident: Incident, failover_dump: Path
+) -> None:
+    with open_dump(str(failover_dump)) as dump:
+        answer = dump.replay().forensics(around=ELECTION)
+        assert answer.cannot_tell == tuple(incident.rows["cannot_tell"])
+        for name, table in TABLES.items():
+            rows = answer.to_polars(name).with_columns(
+                cs.temporal().dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+            )
+            assert rows.to_dicts() == incident.rows[table], name
+        given_back = answer.restore_plan.filter(verdict="restore")
+        assert 0 < given_back.height < answer.restore_plan.height
+
+
+@pytest.mark.parametrize("instant", [None, "2026-11-21T09:18:30Z"])
+def test_an_incident_is_asked_of_the_end_of_a_dump_with_a_time(
+    failover_dump: Path, instant: str | None
+) -> None:
+    with open_dump(str(failover_dump)) as dump:
+        state = dump.replay(as_of=instant)
+        around = {} if instant is None else {"around": ELECTION}
+        missing = "`around` has to be a time" if instant is None else "at the end of a dump"
+        with pytest.raises(SettingRefusedError, match=missing):
+            state.forensics(**around)
+
+
+def test_the_answer_rests_on_no_number_of_groups_at_a_time(
+    failover_dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_dump(str(failover_dump)) as dump:
+        state = dump.replay()
+        whole = state.forensics(around=ELECTION)
+        for each in (incident_module, diff_question, restore_question, timeline_question):
+            monkeypatch.setattr(each, "AT_ONCE", 50)
+        monkeypatch.setattr(State, "_runner", PartRunner(str(tmp_path)))
+        parted = state.forensics(around=ELECTION)
+        for name in whole.tables:
+            assert parted.to_arrow(name).equals(whole.to_arrow(name)), name
+        assert len(list(tmp_path.iterdir())) > len(whole.tables)

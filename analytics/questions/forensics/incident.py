@@ -1,38 +1,49 @@
-"""An incident: when it was, whom it hit, what differs before and after, and who else suffered."""
+"""An incident: when it was, whom it hit, who owned what before and after, and who else suffered."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import arrow_schema
 from analytics.decode.selection import is_name, names_wanted
-from analytics.dump.inspection.limitations import ranges
+from analytics.engine.part_runs import PartAnswer
 from analytics.errors import CannotTellError
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.questions.diff.question import DIFF
-from analytics.questions.restore.question import RESTORE
-from analytics.questions.timeline.words import CANNOT_TELL, Verdict
+from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replayed.records import Records
+from analytics.replayed.whole_groups import (
+    GroupRows,
+    frame_of,
+    group_parts,
+    parts_for,
+    parts_of_both,
+)
+from analytics.tables.parted_table import Order, PartedTable
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.evaluation_rules import harmless_verdicts
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-# Which verdicts and events fall into the time around an incident, and whose they are.
-
+OWNERS, OTHERS, BROKERS = "incident_owners", "incident_others", "incident_brokers"
+AT_ONCE: Final = 600_000
+"""So many rows of whole groups are looked at together, about."""
+COORDINATED: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 SUFFERED: Final = frozenset({"offset_lost", "offsets_deleted", "deleted"})
 """Events by which a group suffers."""
 
-Row = Mapping[str, Any]
+# When an incident was, and what falls into the time around it.
 
 
 @dataclass(frozen=True)
@@ -42,79 +53,20 @@ class Window:
     begin: datetime
     end: datetime
 
-    def touches(self, row: Row) -> bool:
-        """Return whether a verdict may be of this time; one without a time may be of any."""
-        at: datetime | None = row["at"]
-        not_before: datetime | None = row["not_before"]
-        if at is None:
-            return not_before is None or not_before <= self.end
-        return at >= self.begin and (not_before or at) <= self.end
+    def touches(self) -> pl.Expr:
+        """Whether a verdict may be of this time; one without a time may be of any."""
+        at, not_before = pl.col("at"), pl.col("not_before")
+        is_bound = not_before.is_null() | (not_before <= self.end)
+        is_in = (at >= self.begin) & (pl.coalesce(not_before, at) <= self.end)
+        return pl.when(at.is_null()).then(is_bound).otherwise(is_in)
 
-    def contains(self, at: datetime | None) -> bool:
-        """Return whether an instant is in it."""
-        return at is not None and self.begin <= at <= self.end
+    def contains(self) -> pl.Expr:
+        """Whether an event is of this time; one without a time is not."""
+        return pl.col("at").is_between(self.begin, self.end).fill_null(value=False)
 
-
-def happened(verdicts: Iterable[Verdict], window: Window) -> list[Verdict]:
-    """Return the verdicts on something that happened, or may have happened, in the time."""
-    harmless = harmless_verdicts()
-    return [each for each in verdicts if each["verdict"] not in harmless and window.touches(each)]
-
-
-def suffering(verdicts: Iterable[Verdict], events: Iterable[Row], window: Window) -> list[str]:
-    """Return the groups that something surely happened to in the time, those with most first.
-
-    Args:
-        verdicts: Of all groups.
-        events: Rows of `group_events`: `group_id`, `at`, `event`.
-        window: The time.
-    """
-    counts: dict[str, int] = {}
-    for each in happened(verdicts, window):
-        if each["verdict"] != CANNOT_TELL and each["at"] is not None:
-            counts[each["group_id"]] = counts.get(each["group_id"], 0) + 1
-    for row in events:
-        if row["event"] in SUFFERED and window.contains(row["at"]):
-            counts.setdefault(row["group_id"], 0)
-    return sorted(counts, key=lambda group: (-counts[group], group))
-
-
-COORDINATED: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
-ROWS_OF_STATES: Final = tuple(dict.fromkeys((*DIFF.needs, *RESTORE.needs, "assignments")))
-"""The tables that both states need."""
-OWNERS: Final = pa.schema(
-    [
-        *((name, pa.string()) for name in ("group_id", "topic", "member_id", "client_id")),
-        *((name, pa.string()) for name in ("before", "after")),
-    ]
-)
-"""A row a member and topic: the partitions it had before, and after."""
-OTHERS: Final = pa.schema(
-    [
-        ("group_id", pa.string()),
-        ("coordinator_partition", pa.int32()),
-        ("is_same_coordinator", pa.bool_()),
-        ("verdicts", pa.string()),
-        ("partitions", pa.int64()),
-        ("first_at", pa.timestamp("us", "UTC")),
-    ]
-)
-"""A row a group that suffered in the same time."""
-CLUSTER: Final = pa.schema(
-    [("at", pa.timestamp("us", "UTC")), ("event", pa.string()), ("broker", pa.int32())]
-)
-"""A row each time that a broker started, or was given up for dead."""
-_OF_BROKERS: Final = {
-    "register_broker_record": ("broker started", "broker_id"),
-    "fence_broker_record": ("broker fenced: it no longer answered", "id"),
-    "unfence_broker_record": ("broker unfenced: it takes part", "id"),
-    "unregister_broker_record": ("broker removed", "broker_id"),
-}
-_OF_DIFF: Final = (
-    *("group_id", "topic", "partition", "change"),
-    *("from_committed_offset", "to_committed_offset", "difference"),
-    *("cause", "copy", "elected_at", "reason"),
-)
+    def happened(self) -> pl.Expr:
+        """Whether a verdict is on what happened, or may have happened, in the time."""
+        return ~pl.col("verdict").is_in(sorted(harmless_verdicts())) & self.touches()
 
 
 @dataclass(frozen=True)
@@ -133,13 +85,13 @@ class Around:
 
 
 def time_around(
-    state: ReplayedWorkspace, instant: int | BeforeEnd, window_minutes: float
+    state: ReplayedWorkspace, instant: datetime | str | int | BeforeEnd, window_minutes: float
 ) -> Around:
     """Return when an incident was, and the time around it that the dump holds.
 
     Args:
         state: At the end of the dump.
-        instant: Epoch milliseconds, or before the end of the dump.
+        instant: A datetime, ISO 8601, epoch milliseconds, or a time before the end of the dump.
         window_minutes: So long before and after it.
 
     Raises:
@@ -176,141 +128,249 @@ def _before_all_groups(begin: datetime, state: ReplayedWorkspace) -> str | None:
     )
 
 
-def groups_hit(
-    state: ReplayedWorkspace,
-    happened_at_all: Mapping[str, pa.Table],
-    window: Window,
-    groups: Sequence[str],
-    exclude_groups: Sequence[str],
-) -> list[str]:
-    """Return the groups that the page is about.
+# Which groups an incident is about.
 
-    Args:
-        state: At the end of the dump.
-        happened_at_all: What `timeline` answers with, of all groups.
-        window: The time around the incident.
+
+class Happenings(NamedTuple):
+    """What happened to all groups in the time around an incident.
+
+    Attributes:
+        verdicts: Rows of `offset_verdicts`, the worst first.
+        events: Rows of `group_events`, in the order of time.
+    """
+
+    verdicts: PartedTable
+    events: PartedTable
+
+
+def happenings(verdicts: PartedTable, events: PartedTable, window: Window) -> Happenings:
+    """Return what of a timeline falls into the time."""
+    return Happenings(verdicts.where(window.happened()), events.where(window.contains()))
+
+
+@dataclass(frozen=True)
+class GroupPatterns:
+    """Which groups an incident is asked about.
+
+    Attributes:
         groups: Names and patterns; nothing is whoever suffered.
         exclude_groups: Likewise, left out.
+    """
+
+    groups: tuple[str, ...] = ()
+    exclude_groups: tuple[str, ...] = ()
+
+
+def groups_hit(patterns: GroupPatterns, happened: Happenings, window: Window) -> list[str]:
+    """Return the groups that suffered in the time, those with most first.
 
     Raises:
-        CannotTellError: None is there, or nothing happened to any.
+        CannotTellError: Nothing happened to any.
     """
-    verdicts, events = happened_at_all["offset_verdicts"], happened_at_all["group_events"]
-    if groups:
-        there = {
-            *state.tables.read("groups", ["group_id"])["group_id"].to_pylist(),
-            *pc.unique(verdicts["group_id"]).to_pylist(),
-            *pc.unique(events["group_id"]).to_pylist(),
-        } - {None}
-        names = [each for each in groups if is_name(each)]
-        chosen = names_wanted(sorted(there | set(names)), groups, exclude_groups)
-    else:
-        rows = events_in(events, window).select(["group_id", "at", "event"]).to_pylist()
-        suffered = suffering(verdicts.to_pylist(), rows, window)
-        chosen = names_wanted(suffered, (), exclude_groups)
+    chosen = names_wanted(suffering(happened), (), patterns.exclude_groups)
     if not chosen:
         raise CannotTellError(
-            f"no group that matches {', '.join(groups)} is in this dump"
-            if groups
-            else f"nothing is known to have happened to a group from {iso_time(window.begin)} to "
+            f"nothing is known to have happened to a group from {iso_time(window.begin)} to "
             f"{iso_time(window.end)}; name one with --group"
         )
     return list(chosen)
 
 
-def events_in(events: pa.Table, window: Window) -> pa.Table:
-    """Return the events of the time; what has no time is not among them."""
-    at = events["at"]
-    return events.filter(pc.and_(pc.greater_equal(at, window.begin), pc.less_equal(at, window.end)))
+def suffering(happened: Happenings) -> list[str]:
+    """Return the groups that something surely happened to in the time, those with most first."""
+    counts: Counter[str] = Counter()
+    for piece in happened.verdicts.scan(["group_id", "verdict", "at"]):
+        rows = frame_of(piece)
+        sure = rows.filter((pl.col("verdict") != CANNOT_TELL) & pl.col("at").is_not_null())
+        counts.update(dict(sure.group_by("group_id").len().iter_rows()))
+    for piece in happened.events.scan(["group_id", "event"]):
+        hit = frame_of(piece).filter(pl.col("event").is_in(sorted(SUFFERED)))["group_id"]
+        counts.update(dict.fromkeys(hit.unique(), 0))
+    return sorted(counts, key=lambda group: (-counts[group], group))
 
 
-def of_groups(rows: pa.Table, groups: Sequence[str]) -> pa.Table:
-    """Return the rows of these groups."""
-    return rows.filter(pc.is_in(rows["group_id"], pa.array(groups, pa.string())))
+def groups_named(
+    state: ReplayedWorkspace, patterns: GroupPatterns, verdicts: PartedTable, events: PartedTable
+) -> list[str]:
+    """Return the groups that names and patterns match, of all that the dump knows of.
+
+    Args:
+        state: At the end of the dump.
+        patterns: Has some to match.
+        verdicts: Of all groups, whenever it was.
+        events: Likewise.
+
+    Raises:
+        CannotTellError: None is there.
+    """
+    # A name is asked about whether it is there or not.
+    there = {each for each in patterns.groups if is_name(each)}
+    known = (
+        *state.tables.pieces("groups", ["group_id"]),
+        *verdicts.scan(["group_id"]),
+        *events.scan(["group_id"]),
+    )
+    for piece in known:
+        names = frame_of(piece)["group_id"].drop_nulls().unique().to_list()
+        there |= set(names_wanted(names, patterns.groups, patterns.exclude_groups))
+    chosen = names_wanted(sorted(there), patterns.groups, patterns.exclude_groups)
+    if not chosen:
+        raise CannotTellError(f"no group that matches {', '.join(patterns.groups)} is in this dump")
+    return list(chosen)
 
 
-def changes_of(offsets: pa.Table) -> pa.Table:
-    """Return what the page says of changed committed offsets (`changed_offsets`)."""
-    return offsets.select(_OF_DIFF)
+# Who owned which partitions before and after.
+
+_MEMBER: Final = ("group_id", "member_id")
+_OWNER: Final = ("group_id", "topic", "member_id")
+_OF_OWNERS: Final = {
+    "members": (*_MEMBER, "client_id"),
+    "assignments": (
+        *(*_MEMBER, "kind"),
+        *("topic", "subtopology_id", "topic_id", "partition"),
+    ),
+}
+"""What is read of each group in both states."""
 
 
-def owners_of(before: ReplayedWorkspace, after: ReplayedWorkspace) -> pa.Table:
-    """Return who had which partitions before and after: `OWNERS`."""
-    held: dict[tuple[Any, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    clients: dict[tuple[str, str], str] = {}
-    for word, state in (("before", before), ("after", after)):
-        members = state.tables.read("members", ["group_id", "member_id", "client_id"]).to_pylist()
-        clients |= {(row["group_id"], row["member_id"]): row["client_id"] for row in members}
-        for row in state.tables.read("assignments").to_pylist():
-            if row["kind"] != "target" and row["partition"] is not None:
-                topic = row["topic"] or row["subtopology_id"] or row["topic_id"]
-                held[row["group_id"], topic, row["member_id"]][word].append(row["partition"])
-    rows = [
-        {
-            "group_id": group,
-            "topic": topic,
-            "member_id": member,
-            "client_id": clients.get((group, member)),
-            **{word: ranges(sorted(set(had[word]))) or None for word in ("before", "after")},
-        }
-        for (group, topic, member), had in sorted(held.items(), key=lambda each: str(each[0]))
-    ]
-    return pa.Table.from_pylist(rows, schema=OWNERS)
+def owners_of(before: ReplayedWorkspace, after: ReplayedWorkspace) -> PartedTable:
+    """Return who had which partitions before and after: `incident_owners`."""
+    states, runner = (before.tables, after.tables), after.runner
+    with parts_of_both(states, _OF_OWNERS, {}, AT_ONCE, runner.folder) as parts:
+        return runner.run(owners_of_part, parts).tables[OWNERS]
+
+
+def owners_of_part(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return `incident_owners` of some whole groups.
+
+    Args:
+        rows: `_OF_OWNERS` of them in both states, as `parts_of_both` names them.
+    """
+    before, after = (
+        _held(rows[f"{side}_assignments"], word)
+        for side, word in (("from", "before"), ("to", "after"))
+    )
+    # Who is a member in both has the client id of after.
+    members = pl.concat([rows["to_members"], rows["from_members"]])
+    clients = members.unique(_MEMBER, keep="first", maintain_order=True)
+    both = before.join(after, _OWNER, "full", nulls_equal=True, coalesce=True)
+    owners = both.join(clients, _MEMBER, "left").sort(_OWNER)
+    return PartAnswer({OWNERS: owners.select(arrow_schema(OWNERS).names)})
+
+
+def _held(assignments: pl.DataFrame, word: str) -> pl.DataFrame:
+    """Return the partitions that members have of each topic, as ``0, 3-5, 9``."""
+    topic = pl.coalesce("topic", "subtopology_id", "topic_id").alias("topic")
+    owned = (
+        assignments.filter((pl.col("kind") != "target") & pl.col("partition").is_not_null())
+        .select("group_id", topic, "member_id", "partition")
+        .unique()
+        .sort(*_OWNER, "partition")
+    )
+    run = pl.col("partition") - pl.int_range(pl.len()).over(_OWNER)
+    runs = owned.group_by(*_OWNER, run.alias("run"), maintain_order=True).agg(
+        pl.col("partition").first().alias("first"), pl.col("partition").last().alias("last")
+    )
+    one, several = pl.format("{}", "first"), pl.format("{}-{}", "first", "last")
+    text = pl.when(pl.col("first") == pl.col("last")).then(one).otherwise(several)
+    return runs.group_by(_OWNER, maintain_order=True).agg(text.str.join(", ").alias(word))
+
+
+# Who else suffered, and what brokers did meanwhile.
+
+
+def _others_first(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort(
+        OTHERS_FIRST.columns, descending=[True, True, False], nulls_last=True, maintain_order=True
+    )
+
+
+OTHERS_FIRST: Final = Order(("is_same_coordinator", "partitions", "group_id"), _others_first)
+"""Those of the same coordinator first, then those with most partitions."""
+_OF_OTHERS: Final = ("group_id", "topic", "partition", "verdict", "at")
 
 
 def others_of(
-    state: ReplayedWorkspace, groups: frozenset[str], verdicts: Iterable[Mapping[str, Any]]
-) -> pa.Table:
-    """Return the other groups that something happened to at once: `OTHERS`.
-
-    Those of the same coordinator's partitions come first.
+    state: ReplayedWorkspace, groups: Sequence[str], verdicts: PartedTable
+) -> PartedTable:
+    """Return the other groups that something happened to in the time: `incident_others`.
 
     Args:
         state: Tells the partition of a group.
-        groups: Those that are told themselves.
+        groups: Those that the incident is about.
         verdicts: Of all groups, in the time.
     """
-    untold = GroupCompleteness(state)
-    homes = {untold.home(group) for group in groups}
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for each in verdicts:
-        if each["group_id"] not in groups:
-            found[each["group_id"]].append(each)
-    rows = []
-    for group, mine in found.items():
-        home = untold.home(group)
-        times = [each["at"] for each in mine if each["at"] is not None]
-        rows.append(
-            {
-                "group_id": group,
-                "coordinator_partition": home,
-                "is_same_coordinator": home in homes if home is not None else None,
-                "verdicts": ", ".join(dict.fromkeys(each["verdict"] for each in mine)),
-                "partitions": len({(each["topic"], each["partition"]) for each in mine}),
-                "first_at": min(times, default=None),
-            }
+    completeness = GroupCompleteness(state)
+    homes = frozenset(completeness.home(each) for each in groups)
+    others = verdicts.where(~pl.col("group_id").is_in(list(groups)))
+    rows = GroupRows(map(frame_of, others.pieces(_OF_OTHERS)), pl.col("group_id"))
+    runner, count = state.runner, parts_for(verdicts.num_rows, AT_ONCE)
+    make = partial(others_of_part, completeness, homes)
+    with group_parts({OFFSET_VERDICTS: rows}, count, runner.folder) as parts:
+        return runner.run(make, parts, {OTHERS: OTHERS_FIRST}).tables[OTHERS]
+
+
+def others_of_part(
+    completeness: GroupCompleteness,
+    homes: frozenset[int | None],
+    rows: Mapping[str, pl.DataFrame],
+) -> PartAnswer:
+    """Return `incident_others` of some whole groups.
+
+    Args:
+        completeness: Knows in which partitions groups lie.
+        homes: Those of the groups that the incident is about; None is not known.
+        rows: Verdicts of others, the worst first.
+    """
+    known = completeness.replayed.tables.read("groups", ["group_id", "coordinator_partition"])
+    others = (
+        rows[OFFSET_VERDICTS]
+        .group_by("group_id", maintain_order=True)
+        .agg(
+            pl.col("verdict").unique(maintain_order=True).str.join(", ").alias("verdicts"),
+            pl.struct("topic", "partition").n_unique().cast(pl.Int64).alias("partitions"),
+            pl.col("at").min().alias("first_at"),
         )
-    order = [
-        ("is_same_coordinator", "descending"),
-        ("partitions", "descending"),
-        ("group_id", "ascending"),
-    ]
-    return pa.Table.from_pylist(rows, schema=OTHERS).sort_by(order)
+        .join(frame_of(known).unique("group_id", keep="last"), "group_id", "left")
+    )
+    home = pl.col("home")
+    is_same = pl.when(home.is_not_null()).then(home.is_in([*(homes - {None})]))
+    placed = completeness.homes_of(others).with_columns(
+        home.cast(pl.Int32).alias("coordinator_partition"), is_same.alias("is_same_coordinator")
+    )
+    return PartAnswer({OTHERS: _others_first(placed.select(arrow_schema(OTHERS).names))})
 
 
-def cluster_of(state: ReplayedWorkspace, window: Window) -> pa.Table:
-    """Return what brokers did in the time: `CLUSTER`; nothing without a metadata log."""
+def drawn_history(state: ReplayedWorkspace, groups: Sequence[str]) -> dict[str, pa.Table]:
+    """Return the history that is drawn of some groups, and of the coordinators, by table."""
+    theirs = pc.field("group_id").isin(list(groups))
+    found = {
+        name: state.tables.read(name, None, theirs)
+        for name in ("offset_history", "assignment_history")
+    }
+    return {**found, "coordinator_epochs": state.tables.read("coordinator_epochs")}
+
+
+_OF_BROKERS: Final = {
+    "register_broker_record": ("broker started", "broker_id"),
+    "fence_broker_record": ("broker fenced: it no longer answered", "id"),
+    "unfence_broker_record": ("broker unfenced: it takes part", "id"),
+    "unregister_broker_record": ("broker removed", "broker_id"),
+}
+
+
+def brokers_of(state: ReplayedWorkspace, window: Window) -> pa.Table:
+    """Return what brokers did in the time: `incident_brokers`; nothing without a metadata log."""
     rows = [
         {"at": at, "event": event, "broker": value[field]}
         for name, (event, field) in _OF_BROKERS.items()
         for at, value in _records(state, name)
-        if value is not None and window.contains(at)
+        if value is not None and at is not None and window.begin <= at <= window.end
     ]
-    return pa.Table.from_pylist(rows, schema=CLUSTER).sort_by(
-        [("at", "ascending"), ("broker", "ascending")]
-    )
+    found = pa.Table.from_pylist(rows, schema=arrow_schema(BROKERS))
+    return found.sort_by([("at", "ascending"), ("broker", "ascending")])
 
 
-def _records(state: ReplayedWorkspace, name: str) -> Iterable[tuple[Any, Any]]:
+def _records(state: ReplayedWorkspace, name: str) -> list[tuple[Any, Any]]:
     rows = Records(state).table(name, ["value"])
-    return zip(rows["timestamp"].to_pylist(), rows["value"].to_pylist(), strict=True)
+    return list(zip(rows["timestamp"].to_pylist(), rows["value"].to_pylist(), strict=True))

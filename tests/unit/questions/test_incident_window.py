@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
+import polars as pl
 import pytest
 
-from analytics.questions.forensics.incident import Window, happened, suffering
+from analytics.questions.forensics.incident import Window, happenings, suffering
+from analytics.tables.parted_table import PartedTable
 
 T = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 WINDOW = Window(T - 2 * MINUTE, T + 2 * MINUTE)
+TIME = pl.Datetime("us", "UTC")
+VERDICTS = {"group_id": pl.String, "verdict": pl.String, "at": TIME, "not_before": TIME}
+EVENTS = {"group_id": pl.String, "at": TIME, "event": pl.String}
+Verdict = tuple[str, str, datetime | None, datetime | None]
 
 
 def verdict(
     group: str, word: str, at: datetime | None, not_before: datetime | None = None
-) -> dict[str, Any]:
-    return {"group_id": group, "verdict": word, "at": at, "not_before": not_before}
+) -> Verdict:
+    return group, word, at, not_before
+
+
+def frame(verdicts: list[Verdict]) -> pl.DataFrame:
+    return pl.DataFrame(verdicts, VERDICTS, orient="row")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +48,8 @@ def verdict(
 def test_what_may_have_been_in_the_time_is_of_it(
     at: datetime | None, not_before: datetime | None, touches: bool
 ) -> None:
-    assert WINDOW.touches(verdict("g", "expired", at, not_before)) is touches
+    rows = frame([verdict("g", "expired", at, not_before)])
+    assert rows.select(WINDOW.touches()).item() is touches
 
 
 def test_what_is_in_order_did_not_happen() -> None:
@@ -50,7 +60,7 @@ def test_what_is_in_order_did_not_happen() -> None:
         verdict("d", "cannot_tell", None),
         verdict("e", "expired", T),
     ]
-    assert [each["group_id"] for each in happened(rows, WINDOW)] == ["d", "e"]
+    assert frame(rows).filter(WINDOW.happened())["group_id"].to_list() == ["d", "e"]
 
 
 def test_groups_that_surely_suffered_are_found_those_with_most_first() -> None:
@@ -60,9 +70,15 @@ def test_groups_that_surely_suffered_are_found_those_with_most_first() -> None:
         *[verdict("two", "lost_by_election", T)] * 2,
         verdict("later", "expired", T + 3 * MINUTE),
     ]
-    events = [
-        {"group_id": "gone", "at": T, "event": "deleted"},
-        {"group_id": "calm", "at": T, "event": "member_joined"},
-        {"group_id": "early", "at": T - 3 * MINUTE, "event": "deleted"},
-    ]
-    assert suffering(rows, events, WINDOW) == ["two", "one", "gone"]
+    events = pl.DataFrame(
+        [
+            ("gone", T, "deleted"),
+            ("calm", T, "member_joined"),
+            ("early", T - 3 * MINUTE, "deleted"),
+            ("timeless", None, "deleted"),
+        ],
+        EVENTS,
+        orient="row",
+    )
+    held = (PartedTable.held(each.to_arrow()) for each in (frame(rows), events))
+    assert suffering(happenings(*held, WINDOW)) == ["two", "one", "gone"]

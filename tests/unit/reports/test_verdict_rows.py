@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from reports.answers.timeline import RAW, MergedVerdicts, merged, verdict_section
-from reports.layout.section import heads_of
+from analytics.tables.parted_table import PartedTable
+from reports.answers.timeline import RAW, MergedVerdicts, merged, verdicts_for_people
+from reports.layout.section import Section, heads_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -33,6 +34,12 @@ def since(minutes: int) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
+def shown(rows: list[dict[str, Any]], *, is_wide: bool) -> Section:
+    return verdicts_for_people(
+        PartedTable.held(pa.Table.from_pylist(rows, RAW)), is_wide=is_wide
+    ).short
+
+
 def test_partitions_whose_verdicts_are_equal_are_one_row() -> None:
     (one,) = merged([row(0), row(1), row(3)])
     assert one["partitions"] == "0-1, 3"
@@ -48,14 +55,14 @@ def test_what_differs_in_anything_shown_is_a_row_of_its_own() -> None:
 
 
 def test_was_became_and_cost_are_shown_and_times_are_printed() -> None:
-    section = verdict_section([row(0, was=180, became=5, cost=175)], is_wide=False)
+    section = shown([row(0, was=180, became=5, cost=175)], is_wide=False)
     assert {"WAS", "BECAME", "COST"} <= set(section.heads.values())
     assert section.rows["at"].to_pylist() == ["2026-11-21T12:00:00.000Z"]
 
 
 def test_a_time_that_is_only_bounded_has_its_sign() -> None:
     bounded = row(1, not_before=NOON - timedelta(minutes=1))
-    section = verdict_section([row(0), bounded], is_wide=False)
+    section = shown([row(0), bounded], is_wide=False)
     assert section.rows["at"].to_pylist() == [
         "2026-11-21T12:00:00.000Z",
         "<= 2026-11-21T12:00:00.000Z",
@@ -66,7 +73,7 @@ def test_since_when_no_loss_is_found_is_said_of_a_whole_topic() -> None:
     rows = [
         row(number, verdict="no_loss_found", at=None, since=since(number)) for number in (0, 2, 1)
     ]
-    (one,) = verdict_section(rows, is_wide=False).rows.to_pylist()
+    (one,) = shown(rows, is_wide=False).rows.to_pylist()
     assert (one["partitions"], one["verdict"], one["at"]) == (
         *("0-2", "no loss found since 2026-11-21T12:02:00.000Z", None),
     )
@@ -121,7 +128,7 @@ def test_verdicts_that_are_read_some_at_a_time_are_put_together_all_the_same(mos
 
 def test_records_are_shown_where_there_is_room_and_keep_partitions_apart() -> None:
     rows = [row(0, record="__consumer_offsets-9@7"), row(1, record="__consumer_offsets-9@8")]
-    assert verdict_section(rows, is_wide=False).rows["partitions"].to_pylist() == ["0-1"]
-    wide = verdict_section(rows, is_wide=True)
+    assert shown(rows, is_wide=False).rows["partitions"].to_pylist() == ["0-1"]
+    wide = shown(rows, is_wide=True)
     assert "RECORD" in wide.heads.values()
     assert wide.rows["partitions"].to_pylist() == ["0", "1"]

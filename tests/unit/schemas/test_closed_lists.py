@@ -41,7 +41,17 @@ OPEN = {
         *("delivery_state_name", "blocking_state", "isolation_level", "offset_reset"),
     },
     "text that is put together": {
-        *("about", "blocked_by", "expectation", "patch_releases", "request", "thresholds"),
+        *(
+            "about",
+            "after",
+            "before",
+            "blocked_by",
+            "verdicts",
+            "expectation",
+            "patch_releases",
+            "request",
+            "thresholds",
+        ),
     },
     "the name of an event, or why a record does not decode": {"event", "fault"},
     "a question, or a code of schemas/gaps, which making a gap checks": {"question", "code"},

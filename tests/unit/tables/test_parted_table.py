@@ -103,6 +103,8 @@ def test_a_condition_leaves_out_rows_wherever_they_are_read() -> None:
     assert pa.concat_tables(behind.pieces(["group"]))["group"].to_pylist() == wanted
     assert behind.first(3)["group"].to_pylist() == wanted[:3]
     assert behind.where(pl.col("note") == "a").num_rows < len(wanted)
+    between = behind.where((pl.col("lag") > 0) & (pl.col("lag") < 3))
+    assert 0 < between.num_rows < len(wanted)
 
 
 def test_a_table_without_parts_has_its_columns() -> None:
