@@ -31,7 +31,7 @@ from analytics.dump.batches.stretches import (
 )
 from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
-from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
+from analytics.dump.records.raw_rows import raw_records, read_archive, read_keys
 from analytics.dump.records.raw_rows_columns import encoding_that_fits
 from analytics.epoch_times import are_times
 from analytics.spark_worker import on_worker
@@ -318,9 +318,7 @@ def decode_archives(
     if not archives:
         return []
     encoding, topics = options.value_encoding, options.topics
-    frames = [
-        read_raw_rows(spark, each.files, each.format, encoding, each.place) for each in archives
-    ]
+    frames = [read_archive(spark, each, encoding) for each in archives]
     wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
     size = sum(_size(path) for archive in archives for path in archive.files)
     tasks = max(1, min(_MOST_TASKS, size // TASK_BYTES))

@@ -9,10 +9,14 @@ import json
 import re
 import zlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from analytics.dump.files.storage import Entry, join, read_small, storage_of
 from analytics.errors import InputNotRecognizedError
 from schemas import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 PLACE_COLUMNS = frozenset({"topic", "partition"})
 NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
@@ -20,6 +24,11 @@ NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
 BINARY, HEX, BASE64 = "binary", "hex", "base64"
 ENCODINGS = (BINARY, HEX, BASE64)
 """What `--value-encoding` may be."""
+
+TABLE: Final = "table"
+"""The format of rows that a table of a catalog holds."""
+FRAME: Final = "DataFrame"
+"""The format of rows that a DataFrame holds."""
 
 FLAW = "flaw"
 """The column that says what is wrong with a row's place; null where nothing is."""
@@ -46,10 +55,11 @@ class RawRows:
 
     Attributes:
         argument: The INPUT as it was written.
-        path: Where it is.
-        format: ``parquet``, ``json`` or ``avro``.
-        files: Its files.
+        path: Where it is; of a table its name.
+        format: ``parquet``, ``json`` or ``avro``, `TABLE` or `FRAME`.
+        files: Its files; of a table and a DataFrame none.
         place: The topic and partition of rows that do not name them.
+        frame: The rows themselves, where they came as a DataFrame.
     """
 
     argument: str
@@ -57,6 +67,23 @@ class RawRows:
     format: str
     files: tuple[str, ...]
     place: tuple[str, int] | None = None
+    frame: DataFrame | None = None
+
+
+def rows_in_frame(frame: DataFrame) -> RawRows:
+    """Return the rows of a DataFrame, whose columns are looked at when it is read."""
+    return RawRows("a DataFrame", "", FRAME, (), frame=frame)
+
+
+def rows_in_table(argument: str, name: str, owner: tuple[str, int] | None = None) -> RawRows:
+    """Return the rows of a table, which is looked up where it is read.
+
+    Args:
+        argument: How it was given.
+        name: ``NAME``, ``SCHEMA.NAME`` or ``CATALOG.SCHEMA.NAME``.
+        owner: The topic and partition of rows that do not name them.
+    """
+    return RawRows(argument, name, TABLE, (), owner)
 
 
 def rows_in_file(argument: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
