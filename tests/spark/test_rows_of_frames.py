@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
@@ -136,3 +137,41 @@ def test_what_is_no_table_of_spark_is_refused(spark: SparkSession, files: Path) 
         opened.replay(spark)
     with pytest.raises(InputNotRecognizedError, match="nothing was given"):
         open_dump()
+
+
+def without_places(folder: Path, frame: DataFrame, kind: str) -> Path:
+    """Write rows whose topic and partition only folders name, as Spark writes them."""
+    plain = frame.select("key", "value", "topic", "partition", "offset", "timestamp")
+    if kind == "json":
+        plain = plain.withColumn("timestamp", F.unix_millis("timestamp"))
+    out = folder / kind
+    plain.write.partitionBy("topic", "partition").format(kind).save(str(out))
+    return out
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_folders_may_name_topic_and_partition(
+    spark: SparkSession, frame: DataFrame, of_files: dict[str, list[str]], tmp_path: Path, kind: str
+) -> None:
+    folder = without_places(tmp_path, frame, kind)
+    with open_dump(str(folder)) as opened:
+        assert rows_of(opened.replay(spark, tables=TABLES)) == of_files
+    with open_dump(f"{folder}/topic=__consumer_offsets/partition=*") as opened:
+        assert rows_of(opened.replay(spark, tables=TABLES)) == of_files
+
+
+def test_a_row_that_names_another_partition_than_its_folder_is_not_decoded(
+    spark: SparkSession, files: Path, tmp_path: Path
+) -> None:
+    rows = pq.read_table(files)
+    nine = rows.filter(pc.equal(rows["partition"], 9))
+    folder = tmp_path / "rows" / "partition=3"
+    folder.mkdir(parents=True)
+    pq.write_table(nine, folder / "part-0.parquet")
+    with open_dump(str(tmp_path / "rows")) as opened:
+        manifest = opened.replay(spark, tables=["groups"]).manifest
+    flaws = {each["flaw"] for each in manifest["unplaced_rows"]}
+    assert flaws == {"its folder says partition=3, it says 9"}
+    assert sum(each["undecoded"].get("unplaced_row", 0) for each in manifest["reconciliation"]) == (
+        nine.num_rows
+    )

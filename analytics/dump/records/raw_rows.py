@@ -32,9 +32,10 @@ from analytics.dump.records.raw_rows_columns import (
     column_encoding,
     parsed,
     with_numeric_places,
+    with_places_of_folders,
     with_times_in_utc,
 )
-from analytics.dump.records.raw_rows_files import BINARY, TABLE
+from analytics.dump.records.raw_rows_files import BINARY, TABLE, columns_of_folders
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
 from analytics.workspace import open_location
@@ -117,6 +118,8 @@ def read_raw_rows(
         _check_files(paths, file_format, has_place=place is not None)
         read = _read_avro if file_format == "avro" else _read_parquet
         frame = read(spark, paths)
+    if any(columns_of_folders(path) for path in paths):
+        frame = with_places_of_folders(frame)
     if place is not None:
         frame = _of_place(frame, place)
     return _parsed(with_numeric_places(frame), encoding)
@@ -238,7 +241,9 @@ def _read_json(spark: SparkSession, paths: Sequence[str], *, has_place: bool) ->
     read = lines.withColumn("fields", F.from_json("line", _JSON_SCHEMA, options))
     there = _json_columns(read)
     if not there >= set(REQUIRED):
-        check_columns(", ".join(paths), _json_keys(lines) | there, has_place=has_place)
+        named = set.intersection(*(columns_of_folders(path) for path in paths))
+        known = _json_keys(lines) | there | named
+        check_columns(", ".join(paths), known, has_place=has_place)
     fields = read.select("file", "line", "fields.*")
     is_object = F.ltrim("line").startswith("{") & F.col("corrupt").isNull()
     flawed = fields.withColumn("flaw", F.when(~is_object, NOT_JSON))
@@ -427,7 +432,7 @@ def _check_files(paths: Iterable[str], file_format: str, *, has_place: bool = Fa
             found = _of_avro(path) if file_format == "avro" else _of_parquet(path)
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise InputUnreadableError(f"{path} cannot be read: {error!s:.200}") from error
-        check_columns(path, found, has_place=has_place)
+        check_columns(path, {*found, *columns_of_folders(path)}, has_place=has_place)
 
 
 def _of_parquet(path: str) -> list[str]:

@@ -144,6 +144,31 @@ def with_numeric_places(frame: DataFrame) -> DataFrame:
     )
 
 
+def with_places_of_folders(frame: DataFrame) -> DataFrame:
+    """Return rows with the topic and the partition that their folders name, as Hive's do.
+
+    Args:
+        frame: `file`, `flaw` and columns as they were found. A row that names another topic or
+            partition than its folder is flawed: one of the two is wrong.
+    """
+    for name in PLACE:
+        # What a folder has for null is no name: nothing is named then.
+        named = F.regexp_extract("file", rf"/{name}=([^/]+)/", 1)
+        of_folder = F.when(~named.isin("", "__HIVE_DEFAULT_PARTITION__"), named)
+        if name not in frame.columns:
+            frame = frame.withColumn(name, of_folder)
+            continue
+        own = F.trim(F.col(name).cast("string"))
+        other = F.concat(F.lit(f"its folder says {name}="), of_folder, F.lit(", it says "), own)
+        frame = frame.withColumns(
+            {
+                FLAW: F.coalesce(F.col(FLAW), F.when(own != of_folder, other)),
+                name: F.coalesce(own, of_folder),
+            }
+        )
+    return frame
+
+
 def _flaw(name: str, is_sound: Column, value: Column, what: str) -> Column:
     shown = F.substring(value.cast("string"), 1, 40)
     return F.when(value.isNull(), f"it has no {name}").when(
