@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 
-from analytics.decode.records.tables import schema_of_dump
-from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
+from analytics.decode.records.tables import schema_of_dump, table_schema
+from analytics.decode.source import KafkaDump, KafkaDumpReader
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
 from tests.support.archived import rows_of_partition, write_parquet
