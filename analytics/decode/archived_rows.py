@@ -1,6 +1,8 @@
 """Archived rows on Spark: put in log order, told apart from their duplicates, decoded.
 
-All of a dump together, of whichever format and however many files.
+All of a dump together, of whichever format and however many files. Tasks take ranges of (topic,
+partition, offset), so that a partition of many rows is the work of many; what each reports of its
+stretch is put together in the order of the log.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from analytics.dump.batches.stretches import (
 )
 from analytics.dump.files.storage import storage_of
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
-from analytics.dump.records.raw_rows import raw_records, read_keys, read_raw_rows
+from analytics.dump.records.raw_rows import raw_records, read_archive, read_keys
 from analytics.dump.records.raw_rows_columns import encoding_that_fits
 from analytics.epoch_times import are_times
 from analytics.spark_worker import on_worker
@@ -39,7 +41,7 @@ from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +56,10 @@ PARTITION = ("topic", "partition")
 ORDER = (*PARTITION, "offset")
 _MOST_GAPS = 1000
 
-_MOST_TASKS = 200
+_MOST_TASKS = 2000
+"""Each reports the gaps of its stretch, some thousands at most, to the driver."""
+TASK_ROWS = 500_000
+"""Rows of a table or a DataFrame, whose size nobody tells, that one task takes."""
 _SAMPLE = 100
 
 
@@ -67,7 +72,8 @@ class RowsReport:
         gaps: Offsets without a row, and rows that could not be decoded, in order.
         clock_steps: The rows before which a clock was set back; of one offset only a row that none
             contradicts counts.
-        last_row_ms: Time of the last row that counts.
+        first_row: Offset and time of the first row that counts and has a time.
+        last_row_ms: Time of the last one.
     """
 
     topic: str
@@ -80,16 +86,42 @@ class RowsReport:
     last_timestamp: int | None = None
     stretches: tuple[Stretch, ...] = ()
     clock_steps: tuple[ClockStep, ...] = ()
+    first_row: tuple[int, int] | None = None
     last_row_ms: int | None = None
     counts: SliceReport = field(default_factory=lambda: SliceReport(-1))
+
+    def add(self, later: RowsReport) -> None:
+        """Add the next stretch of the partition's log, whose offsets are all greater."""
+        hole = Gap(self.end_offset, later.first_offset, NOT_ARCHIVED)
+        between = [hole] if hole.first_offset < hole.end_offset else []
+        self.gaps = _joined([*self.gaps, *between, *later.gaps])
+        step: tuple[ClockStep, ...] = ()
+        if later.first_row is not None:
+            offset, at_ms = (np.array([each]) for each in later.first_row)
+            step = clock_steps(offset, at_ms, self.last_row_ms)
+        self.clock_steps = few_steps((*self.clock_steps, *step, *later.clock_steps))
+        self.stretches = in_order((*self.stretches, *later.stretches))
+        self.rows += later.rows
+        self.end_offset = later.end_offset
+        self.widen_times(later.first_timestamp, later.last_timestamp)
+        self.first_row = self.first_row or later.first_row
+        self.last_row_ms = self.last_row_ms if later.last_row_ms is None else later.last_row_ms
+        self.counts.add(later.counts)
+
+    def widen_times(self, first: int | None, last: int | None) -> None:
+        """Widen the span of times by another one's."""
+        times = [each for each in (self.first_timestamp, first) if each is not None]
+        self.first_timestamp = min(times, default=None)
+        times = [each for each in (self.last_timestamp, last) if each is not None]
+        self.last_timestamp = max(times, default=None)
 
 
 @dataclass(frozen=True)
 class ArchiveReport:
-    """Parts written by one Spark task, and one report a partition of the internal topics."""
+    """Parts in the order of the log, and one report a partition of the internal topics."""
 
-    parts: list[Part]
-    partitions: list[RowsReport]
+    parts: list[Part] = field(default_factory=list)
+    partitions: list[RowsReport] = field(default_factory=list)
     unplaced: UnplacedRows = field(default_factory=UnplacedRows)
 
 
@@ -99,14 +131,14 @@ def decode_rows_on_spark(
     topics: tuple[str, ...],
     tasks: int,
     in_logs: frozenset[tuple[str, int]] = frozenset(),
-) -> list[ArchiveReport]:
+) -> ArchiveReport:
     """Decode archived rows of some internal topics.
 
     Args:
         frame: Columns as ``read_raw_rows`` gives them.
         settings: Where parts are written, and what is wanted.
         topics: Whose rows are decoded.
-        tasks: How many there are.
+        tasks: How many there are, which share all rows by ranges of `ORDER`.
         in_logs: Partitions that the dump has logs of, which tell more: their rows are only counted.
     """
 
@@ -115,22 +147,38 @@ def decode_rows_on_spark(
         report = pickle.dumps(_run_partition(batches, settings, in_logs))
         yield pa.RecordBatch.from_pydict({"report": pa.array([report], pa.binary())})
 
-    ordered = (
-        # A row without a topic may be of one of these.
-        frame.where(frame["topic"].isin(*topics) | frame["topic"].isNull())
-        .repartition(tasks, "topic", "partition")
-        # Rows of one offset lie side by side, the equal ones among them too, in whatever order they
-        # were archived.
-        .sortWithinPartitions(*ORDER, "unparsed", "key", "value", "timestamp")
-    )
+    # A row without a topic may be of one of these.
+    wanted = frame.where(frame["topic"].isin(*topics) | frame["topic"].isNull())
+    # Spark looks at a sample first to cut ranges: one task needs none.
+    spread = wanted.repartition(1) if tasks == 1 else wanted.repartitionByRange(tasks, *ORDER)
+    # Rows of one offset lie side by side, the equal ones among them too, in whatever order they
+    # were archived.
+    ordered = spread.sortWithinPartitions(*ORDER, "unparsed", "key", "value", "timestamp")
     rows = ordered.mapInArrow(run, "report binary").collect()
-    reports: list[ArchiveReport] = [pickle.loads(row.report) for row in rows]  # noqa: S301 - our own workers wrote it
-    return sorted(reports, key=_place)
+    return one_report(
+        pickle.loads(row.report)  # noqa: S301 - our own workers wrote it
+        for row in rows
+    )
 
 
-def _place(report: ArchiveReport) -> tuple[str, int]:
-    first = report.partitions[:1]
-    return (first[0].topic, first[0].partition) if first else ("", -1)
+def one_report(tasks: Iterable[ArchiveReport]) -> ArchiveReport:
+    """Return what tasks report as one, in the order of the log as they are."""
+    whole = ArchiveReport()
+    partitions: dict[tuple[str, int], RowsReport] = {}
+    for task in tasks:
+        whole.parts.extend(task.parts)
+        whole.unplaced.extend(task.unplaced)
+        for each in task.partitions:
+            key = each.topic, each.partition
+            if key in partitions:
+                partitions[key].add(each)
+            else:
+                partitions[key] = each
+    for each in partitions.values():
+        if each.first_offset:
+            each.gaps = _joined([Gap(0, each.first_offset, NOT_ARCHIVED), *each.gaps])
+    whole.partitions.extend(partitions.values())
+    return whole
 
 
 def _run_partition(
@@ -234,7 +282,9 @@ def _refused(rows: pa.RecordBatch, conflicting: NDArray[np.bool_]) -> Failures:
 
 def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
     offset = rows["offset"].to_numpy()
-    ends = np.append(report.end_offset, offset[:-1] + 1)
+    # What lies before its first row, the stretch before it tells.
+    before = report.end_offset if report.rows else int(offset[0])
+    ends = np.append(before, offset[:-1] + 1)
     holes = np.flatnonzero(offset > ends)
     report.gaps += [
         Gap(first, end, NOT_ARCHIVED)
@@ -246,18 +296,19 @@ def _measure(report: RowsReport, rows: pa.RecordBatch) -> None:
     report.stretches = in_order((*report.stretches, *stretches_in(offset, offset + 1, at_ms)))
     timed = at_ms[are_times(at_ms)]
     if timed.size:
-        least, most = int(timed.min()), int(timed.max())
-        first, last = report.first_timestamp, report.last_timestamp
-        report.first_timestamp = least if first is None else min(first, least)
-        report.last_timestamp = most if last is None else max(last, most)
+        report.widen_times(int(timed.min()), int(timed.max()))
 
 
 def _measure_clock(report: RowsReport, rows: pa.RecordBatch) -> None:
     at_ms = rows["timestamp"].fill_null(-1).to_numpy(zero_copy_only=False)
-    here = clock_steps(rows["offset"].to_numpy(), at_ms, report.last_row_ms)
+    offset = rows["offset"].to_numpy()
+    here = clock_steps(offset, at_ms, report.last_row_ms)
     report.clock_steps = few_steps((*report.clock_steps, *here))
-    timed = at_ms[are_times(at_ms)]
-    report.last_row_ms = int(timed[-1]) if timed.size else report.last_row_ms
+    timed = np.flatnonzero(are_times(at_ms))
+    if timed.size:
+        first, last = int(timed[0]), int(timed[-1])
+        report.first_row = report.first_row or (int(offset[first]), int(at_ms[first]))
+        report.last_row_ms = int(at_ms[last])
 
 
 def _undecoded(decoded: Decoded) -> list[Gap]:
@@ -305,7 +356,7 @@ def decode_archives(
     settings: Settings,
     in_logs: frozenset[tuple[str, int]],
     options: PlanOptions,
-) -> list[ArchiveReport]:
+) -> ArchiveReport:
     """Decode archived rows; the same row may be in several files.
 
     Args:
@@ -316,18 +367,25 @@ def decode_archives(
         options: What a person asked for.
     """
     if not archives:
-        return []
+        return ArchiveReport()
     encoding, topics = options.value_encoding, options.topics
-    frames = [
-        read_raw_rows(spark, each.files, each.format, encoding, each.place) for each in archives
-    ]
+    frames = [read_archive(spark, each, encoding) for each in archives]
     wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
-    size = sum(_size(path) for archive in archives for path in archive.files)
-    tasks = max(1, min(_MOST_TASKS, size // TASK_BYTES))
+    tasks = _tasks(archives, frames, wanted)
     rows = reduce(lambda one, other: one.unionByName(other), frames)
     if options.partitions is not None:
         rows = rows.where(rows["partition"].isin(*options.partitions) | rows["partition"].isNull())
     return decode_rows_on_spark(rows, settings, wanted, tasks, in_logs)
+
+
+def _tasks(archives: Sequence[RawRows], frames: Sequence[DataFrame], topics: Sequence[str]) -> int:
+    """Return how many tasks the rows need: of files their bytes say it, of others their number."""
+    needed = sum(_size(path) for each in archives for path in each.files) // TASK_BYTES
+    for archive, frame in zip(archives, frames, strict=True):
+        if not archive.files:
+            # A table that stores columns reads one of them for that.
+            needed += frame.where(frame["topic"].isin(*topics)).count() // TASK_ROWS
+    return max(1, min(_MOST_TASKS, needed))
 
 
 def encoding_to_try(

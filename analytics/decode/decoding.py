@@ -116,13 +116,11 @@ def decode_dump(
         archived = _archived(spark, archives, settings, in_logs, options)
     parts = [
         *(part for task in tasks for part in task.parts),
-        *(part for archive in archived for part in archive.parts),
+        *(archived.parts if archived else ()),
     ]
     slices = [each for report in tasks for each in report.slices]
-    rows = [each for report in archived for each in report.partitions]
-    unplaced = UnplacedRows()
-    for archive in archived:
-        unplaced.extend(archive.unplaced)
+    rows = archived.partitions if archived else []
+    unplaced = archived.unplaced if archived else UnplacedRows()
     add_gaps(rows, unplaced)
     written = {part.table for part in parts}
     prefixes = {settings.folder(""), *(table.rpartition("/")[0] for table in written)}
@@ -156,9 +154,9 @@ def _archived(
     settings: Settings,
     in_logs: frozenset[tuple[str, int]],
     options: PlanOptions,
-) -> list[ArchiveReport]:
+) -> ArchiveReport | None:
     if spark is None or not archives:
-        return []
+        return None
     # PySpark is heavy: logs are decoded without it.
     from analytics.decode.archived_rows import decode_archives  # noqa: PLC0415
 

@@ -7,7 +7,8 @@ Options: ``table`` (a decoded table, ``control_markers`` or ``undecoded``; defau
 ``offset_commit``), ``columns`` (comma-separated; Spark prunes nothing here), ``line`` (a copy whose
 line did not survive; default the surviving line), ``preferCopy``, ``strictHighWatermark``.
 Filters on topic, partition and copy skip whole segments when
-``spark.sql.python.filterPushdown.enabled`` is on.
+``spark.sql.python.filterPushdown.enabled`` is on. Logs are read; archived rows and workspaces
+are an error that says what reads them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from analytics.decode.records.tables import LABEL, schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
+from analytics.dump.files.inputs import Inputs, recognize
 from analytics.dump.files.model import Slice
+from analytics.errors import InputNotRecognizedError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -65,8 +68,14 @@ class KafkaDump(DataSource):
         return from_arrow_schema(self._arrow_schema)
 
     def reader(self, schema: StructType) -> KafkaDumpReader:  # noqa: ARG002 - ours is exact
-        """Plan the dump's slices."""
-        paths = self._paths()
+        """Plan the dump's slices.
+
+        Raises:
+            InputNotRecognizedError: The path holds other things than logs, or nothing known.
+            InputUnreadableError: The system refuses to read it.
+        """
+        inputs = recognize(self._paths())
+        _check_logs(inputs)
         options = PlanOptions(
             prefer_copy=self.options.get("prefercopy"),
             edges=Edges(
@@ -74,7 +83,7 @@ class KafkaDump(DataSource):
             ),
         )
         line = self.options.get("line", "")
-        slices = [each for each in plan(paths, options, known_leaders).slices if each.line == line]
+        slices = [each for each in plan(inputs, options, known_leaders).slices if each.line == line]
         return KafkaDumpReader(self._table, self._arrow_schema, slices)
 
     @property
@@ -93,6 +102,24 @@ class KafkaDump(DataSource):
             message = "kafka_dump needs load(PATH)"
             raise ValueError(message)
         return [path]
+
+
+def _check_logs(inputs: Inputs) -> None:
+    """Refuse what is there and is not read here: no rows would look as if there were none.
+
+    Raises:
+        InputNotRecognizedError: There are archived rows, or a workspace.
+    """
+    if inputs.raw_rows:
+        raise InputNotRecognizedError(
+            f"{inputs.raw_rows[0].argument}: archived rows, which kafka_dump does not read: "
+            f"replay them with open_dump(...).replay(spark), or decode them into tables first"
+        )
+    if inputs.workspaces:
+        raise InputNotRecognizedError(
+            f"{inputs.workspaces[0]}: a workspace, which kafka_dump does not read: its tables are "
+            f"Parquet, as in spark.read.parquet('{inputs.workspaces[0]}/decoded/offset_commit')"
+        )
 
 
 class KafkaDumpReader(DataSourceReader):

@@ -271,15 +271,23 @@ class SliceReport:
 
     def counted(self, decoded: Decoded) -> Decoded:
         """Add what became of a chunk, and pass it on."""
-        self.kinds += decoded.kinds
-        self.left_out += decoded.left_out
-        self.undecoded += decoded.undecoded
-        self.record_bytes += decoded.record_bytes
-        self.kinds_left_out |= decoded.kinds_left_out
-        self.fields_left_out |= decoded.fields_left_out
+        self._add(decoded)
         markers = decoded.batches.get("control_markers")
         self.control_markers += 0 if markers is None else markers.num_rows
         return decoded
+
+    def add(self, other: SliceReport) -> None:
+        """Add what became of the records of another report."""
+        self._add(other)
+        self.control_markers += other.control_markers
+
+    def _add(self, other: Decoded | SliceReport) -> None:
+        self.kinds += other.kinds
+        self.left_out += other.left_out
+        self.undecoded += other.undecoded
+        self.record_bytes += other.record_bytes
+        self.kinds_left_out |= other.kinds_left_out
+        self.fields_left_out |= other.fields_left_out
 
 
 @dataclass(frozen=True)

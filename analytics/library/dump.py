@@ -10,6 +10,7 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -24,6 +25,7 @@ from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.found_losses import with_archived_losses
+from analytics.dump.records.raw_rows_files import rows_in_frame, rows_in_table
 from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
@@ -43,7 +45,10 @@ from analytics.tables.decoded_records import (
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from analytics.dump.files.inputs import Inputs
+    from analytics.dump.records.raw_rows_files import RawRows
 
 SESSION = {
     "spark.sql.session.timeZone": "UTC",
@@ -53,16 +58,22 @@ SESSION = {
 
 
 class Dump:
-    """INPUTs as commands take them, recognised and not yet read.
+    """INPUTs as commands take them, and DataFrames, recognised and not yet read.
 
     Attributes:
-        inputs: As given: folders, files, URIs, or a workspace that `decode` or `replay` wrote.
+        inputs: As given: folders, files, URIs, or a workspace that `decode` or `replay` wrote; and
+            how DataFrames and a table are called where something is said of them.
         said: What they were taken for, a sentence each.
     """
 
-    def __init__(self, inputs: Sequence[str], work: str | None = None) -> None:
-        self.inputs = tuple(inputs)
-        self._found = recognize(self.inputs, None)
+    def __init__(
+        self,
+        inputs: Sequence[str | DataFrame],
+        work: str | None = None,
+        table: str | None = None,
+    ) -> None:
+        self._found = _recognized(inputs, table)
+        self.inputs = self._found.arguments
         if self._found.workspaces and len(self.inputs) > 1:
             raise InputNotRecognizedError(
                 f"{self._found.workspaces[0]} is a workspace: give it as the only input"
@@ -98,7 +109,8 @@ class Dump:
 
         Args:
             spark: The session: it is used, not changed and not stopped. A small dump needs none:
-                its tables are then DataFrames of polars.
+                its tables are then DataFrames of polars. Rows of a DataFrame are read in its own
+                session, which is also the one that is used where none is given.
             as_of: The instant: a datetime with a zone, ISO 8601, or epoch milliseconds. None is the
                 end of the dump.
             ends: End offsets by topic and partition of internal topics, instead of a time.
@@ -114,7 +126,10 @@ class Dump:
             GroupscopeError: An input is not what it has to be.
         """
         time_ms = None if as_of is None else instant_milliseconds(as_of)
+        frames = (each.frame for each in self._found.raw_rows if each.frame is not None)
+        spark = spark or next((each.sparkSession for each in frames), None)
         session = None if spark is None else _session(spark)
+        self._found = _with_tables_read(self._found, spark)
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
         history = of_history(manifest)
@@ -197,18 +212,78 @@ class Dump:
         return self._decoded[is_end]
 
 
-def open_dump(*inputs: str, work: str | None = None) -> Dump:
-    """Open a dump: what commands take as INPUT.
+def open_dump(*inputs: str | DataFrame, table: str | None = None, work: str | None = None) -> Dump:
+    """Open a dump: what commands take as INPUT, or archived rows as Spark has them.
 
     Args:
-        inputs: Folders, files or URIs of one dump, or one workspace.
+        inputs: Folders, files or URIs of one dump, or one workspace; or DataFrames with columns of
+            Spark's Kafka source: ``key``, ``value`` (binary), ``topic`` (string), ``partition``
+            (int), ``offset`` (bigint) and, where rows have it, ``timestamp`` (timestamp, or
+            milliseconds). Other columns are not read.
+        table: A table, or view, of such rows: ``NAME``, ``SCHEMA.NAME`` or
+            ``CATALOG.SCHEMA.NAME``, in the session that `Dump.replay` is given.
         work: A folder for tables while they are needed; on a cluster one that all its machines
             share. By default a temporary one, which goes when Python ends.
 
     Raises:
+        InputNotRecognizedError: An input is nothing that is known; or a column of a DataFrame is
+            missing, or has another type.
+    """
+    return Dump(inputs, work, table)
+
+
+def _recognized(inputs: Sequence[str | DataFrame], table: str | None) -> Inputs:
+    """Return what was given, told apart.
+
+    Raises:
         InputNotRecognizedError: An input is nothing that is known.
     """
-    return Dump(inputs, work)
+    named = [each for each in inputs if isinstance(each, str)]
+    rows = [rows_in_frame(each) for each in inputs if not isinstance(each, str)]
+    if table is not None:
+        rows.append(rows_in_table(f"table {table}", table))
+    if not (named or rows):
+        raise InputNotRecognizedError("nothing was given to open: a folder, a file, a DataFrame")
+    found = recognize(named)
+    for each in rows:
+        if each.frame is not None:
+            _checked(each)
+    return replace(
+        found,
+        arguments=(*found.arguments, *(each.argument for each in rows)),
+        raw_rows=(*found.raw_rows, *rows),
+        descriptions=(*found.descriptions, *(f"{each.argument}: archived rows" for each in rows)),
+    )
+
+
+def _checked(rows: RawRows) -> None:
+    """Refuse what is no DataFrame of Spark, or has other columns than archived rows have.
+
+    Raises:
+        InputNotRecognizedError: It is not, or it has.
+    """
+    if not hasattr(rows.frame, "sparkSession"):
+        raise InputNotRecognizedError(
+            f"{type(rows.frame).__name__}: neither a path nor a DataFrame of Spark; of another "
+            f"kind of table make one with spark.createDataFrame"
+        )
+    # PySpark is heavy: logs are read without it.
+    from analytics.dump.records.raw_rows import check_frame  # noqa: PLC0415
+
+    check_frame(rows)
+
+
+def _with_tables_read(inputs: Inputs, spark: SparkSession | None) -> Inputs:
+    """Return inputs whose tables are looked up in the caller's session, which knows its views.
+
+    Raises:
+        InputNotRecognizedError: It knows no such table.
+    """
+    if spark is None or not inputs.raw_rows:
+        return inputs
+    from analytics.dump.records.raw_rows import with_table_read  # noqa: PLC0415 - as above
+
+    return replace(inputs, raw_rows=tuple(with_table_read(spark, each) for each in inputs.raw_rows))
 
 
 def _needed(spark: SparkSession | None) -> SparkSession:

@@ -48,8 +48,10 @@ def input_listing(inputs: Inputs) -> str | None:
     """Return a digest that differs as soon as a file below INPUTs is new, gone or changed.
 
     Returns:
-        None where a file system does not tell when files changed.
+        None where a file system, or a table, does not tell when it changed.
     """
+    if any(not each.files for each in inputs.raw_rows):
+        return None
     digest = sha256()
     rows = (file for each in inputs.raw_rows for file in each.files)
     for path in (*(disk.path for disk in inputs.disks), *rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastavro
@@ -15,7 +16,7 @@ from analytics.decode.archived_rows import RowsReport, decode_rows_on_spark
 from analytics.decode.records.chunks import decode_chunk
 from analytics.decode.records.tables import Origin
 from analytics.decode.tasks import Settings
-from analytics.decode.unplaced_rows import UnplacedRows, add_gaps, named_rows
+from analytics.decode.unplaced_rows import add_gaps, named_rows
 from analytics.dump.inspection.survey import NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import read_raw_rows
 from analytics.dump.records.segment_reader import read_segment
@@ -25,9 +26,10 @@ from tests.support.archived import Rows, rows_of_partition, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from analytics.decode.archived_rows import ArchiveReport
 
 TOPIC = "__consumer_offsets"
 LOST = ["leader_epoch", "producer_id", "producer_epoch", "is_transactional", "batch_offset"]
@@ -92,13 +94,11 @@ def decode(
 ) -> tuple[dict[str, Rows], RowsReport]:
     frame = read_raw_rows(spark, [str(path)], kind, encoding)
     settings = Settings(str(staging))
-    (report,) = [
-        each for each in decode_rows_on_spark(frame, settings, (TOPIC,), 2) if each.partitions
-    ]
-    tables = {
-        part.table.removeprefix("decoded/"): pq.read_table(part.path).to_pylist()
-        for part in report.parts
-    }
+    report = decode_rows_on_spark(frame, settings, (TOPIC,), 2)
+    tables: dict[str, Rows] = {}
+    for part in report.parts:
+        rows = tables.setdefault(part.table.removeprefix("decoded/"), [])
+        rows += pq.read_table(part.path).to_pylist()
     (counts,) = report.partitions
     return tables, counts
 
@@ -193,10 +193,7 @@ def test_a_row_that_does_not_say_where_it_was_sinks_nothing_else(
     path.write_text("\n".join(["no JSON", sound.rstrip(), "[1]", *bad, ""]))
     frame = read_raw_rows(spark, [str(path)], "json")
     found = decode_rows_on_spark(frame, Settings(str(tmp_path / "staging")), (TOPIC,), 1)
-    unplaced = UnplacedRows()
-    for each in found:
-        unplaced.extend(each.unplaced)
-    reports = [one for each in found for one in each.partitions]
+    unplaced, reports = found.unplaced, found.partitions
     assert [(each.rows, each.counts.undecoded.total()) for each in reports] == [(len(rows), 0)]
     assert unplaced.counts.total() == len(BAD_LINES) + 2
     named = {each["flaw"]: each["row"] for each in named_rows(unplaced)}
@@ -207,7 +204,7 @@ def test_a_row_that_does_not_say_where_it_was_sinks_nothing_else(
     }
     add_gaps(reports, unplaced)
     assert reports[0].gaps[-1] == Gap(reports[0].end_offset, reports[0].end_offset + 1, NOT_DECODED)
-    paths = [one.path for each in found for one in each.parts if one.table.endswith("undecoded")]
+    paths = [each.path for each in found.parts if each.table.endswith("undecoded")]
     kept = [row for path in paths for row in pq.read_table(path).to_pylist()]
     assert {row["detail"] for row in kept} == named.keys()
     assert {row["reason"] for row in kept} == {"unplaced_row"}
@@ -287,3 +284,29 @@ def test_a_session_that_ignores_files_it_cannot_read_ignores_none_of_ours(
     finally:
         for each in settings:
             spark.conf.unset(each)
+
+
+MANY = 5
+
+
+def test_a_partition_of_many_rows_is_the_work_of_many_tasks(
+    spark: SparkSession, tmp_path: Path, rows: Rows
+) -> None:
+    again = [rows[3], {**rows[5], "value": b"\x00\x03other"}, rows[5], *rows]
+    path = write_parquet_rows(tmp_path, again)
+    found = {}
+    for tasks in (1, MANY):
+        frame = read_raw_rows(spark, [str(path)], "parquet")
+        settings = Settings(str(tmp_path / f"staging-{tasks}"))
+        found[tasks] = decode_rows_on_spark(frame, settings, (TOPIC,), tasks)
+    written = {Path(each.path).parent for each in found[MANY].parts}
+    assert len(written) == MANY
+    assert found[MANY].partitions == found[1].partitions
+    assert tables_in_order(found[MANY]) == tables_in_order(found[1])
+
+
+def tables_in_order(report: ArchiveReport) -> dict[str, Rows]:
+    tables: dict[str, Rows] = {}
+    for part in report.parts:
+        tables.setdefault(part.table, []).extend(pq.read_table(part.path).to_pylist())
+    return tables

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
-from analytics.decode.records.tables import schema_of_dump
-from analytics.decode.source import KafkaDump, KafkaDumpReader, table_schema
+from analytics.decode.records.tables import schema_of_dump, table_schema
+from analytics.decode.source import KafkaDump, KafkaDumpReader
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
+from tests.support.archived import rows_of_partition, write_parquet
 from tests.support.damaged_dump import damaged_dump
 
 if TYPE_CHECKING:
@@ -118,3 +120,17 @@ def lacking(field: pa.Field, array: pa.Array) -> Iterator[str]:
 def test_a_table_that_does_not_exist_is_refused(load: Load) -> None:
     with pytest.raises(Exception, match=r'there is no decoded table "offsets"'):
         load(table="offsets").count()
+
+
+def test_what_is_no_log_is_an_error_and_not_no_rows(
+    spark: SparkSession, load: Load, failover_workspace: Path, tmp_path: Path
+) -> None:
+    rows = rows_of_partition(load.dump / "broker-3" / "__consumer_offsets-9")
+    archive = write_parquet(tmp_path / "rows.parquet", rows)
+    with pytest.raises(AnalysisException, match="archived rows, which kafka_dump does not read"):
+        Load(spark, archive)().collect()
+    with pytest.raises(AnalysisException, match="a workspace, which kafka_dump does not read"):
+        Load(spark, failover_workspace)().collect()
+    # What the message names is there.
+    folder = failover_workspace / "decoded" / "offset_commit"
+    assert spark.read.parquet(str(folder)).count() > 0

@@ -30,7 +30,12 @@ from analytics.dump.files.storage import (
     read_small,
     storage_of,
 )
-from analytics.dump.records.raw_rows_files import RawRows, rows_in_file, rows_in_folder
+from analytics.dump.records.raw_rows_files import (
+    RawRows,
+    rows_in_file,
+    rows_in_folder,
+    rows_in_table,
+)
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from schemas import INTERNAL_TOPICS
 
@@ -174,6 +179,9 @@ def _deeper(path: str, entries: list[Entry]) -> str:
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
+FROM_TABLE = "--from-table="
+"""How an INPUT begins that names a table: as the option that gives it."""
+
 LOOKED_FOR = (
     "a segment (00000000000000000000.log in a directory named <topic>-<partition>, or with "
     "--topic-partition), a partition directory, a broker's log directory, a folder of those, "
@@ -212,7 +220,8 @@ def recognize(arguments: Sequence[str], topic_partition: str | None = None) -> I
     """Tell what each INPUT is.
 
     Args:
-        arguments: Paths, globs, URIs, each possibly as ``NAME=PATH``.
+        arguments: Paths, globs, URIs, each possibly as ``NAME=PATH``; tables as `FROM_TABLE` and
+            their names.
         topic_partition: Whose a segment or directory is that its name does not tell.
 
     Raises:
@@ -222,6 +231,10 @@ def recognize(arguments: Sequence[str], topic_partition: str | None = None) -> I
     owner = _owner(topic_partition)
     found = _Recognized([], [], [], [])
     for text in arguments:
+        if text.startswith(FROM_TABLE):
+            found.raw_rows.append(rows_in_table(text, text.removeprefix(FROM_TABLE), owner))
+            found.descriptions.append(f"{text}: archived rows (a table){_of(found.raw_rows[-1])}")
+            continue
         name, path = _split_name(text)
         if has_glob(path) and storage_of(path).entry(path) is None:
             _recognize_matches(text, path, name, owner, found)

@@ -10,6 +10,7 @@ sinks call a file by its topic first, and the internal topics begin with two.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Final, cast
@@ -17,23 +18,30 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as F
 
 from analytics.dump.files.storage import SourceFile
 from analytics.dump.records.raw_records import Batches, RawRecords, Spans
 from analytics.dump.records.raw_rows_columns import (
     NOT_JSON,
+    PLACE,
+    REQUIRED,
+    check_columns,
+    check_types,
     column_encoding,
     parsed,
     with_numeric_places,
+    with_places_of_folders,
+    with_times_in_utc,
 )
-from analytics.dump.records.raw_rows_files import BINARY
+from analytics.dump.records.raw_rows_files import BINARY, TABLE, columns_of_folders
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.spark_worker import on_worker
 from analytics.workspace import open_location
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -75,13 +83,6 @@ _NO_BATCH = Batches(
     timestamp_type=np.full(1, -1, np.int8),
 )
 
-PLACE: Final = ("topic", "partition")
-"""What `--topic-partition` says where rows do not."""
-_REQUIRED: Final = ("key", "value", *PLACE, "offset")
-_TIME: Final = "timestamp"
-"""A row may lack its time: then no instant can be asked about."""
-_MOST_NAMED: Final = 20
-
 _BLOCK: Final = 4 << 20
 
 
@@ -117,16 +118,75 @@ def read_raw_rows(
         _check_files(paths, file_format, has_place=place is not None)
         read = _read_avro if file_format == "avro" else _read_parquet
         frame = read(spark, paths)
+    if any(columns_of_folders(path) for path in paths):
+        frame = with_places_of_folders(frame)
     if place is not None:
         frame = _of_place(frame, place)
     return _parsed(with_numeric_places(frame), encoding)
+
+
+def read_archive(spark: SparkSession, archive: RawRows, encoding: str | None = None) -> DataFrame:
+    """Read archived rows of files, of a table or of a DataFrame.
+
+    Args:
+        spark: The session.
+        archive: What was given.
+        encoding: As `read_raw_rows` takes it; text of a table must have one.
+
+    Returns:
+        As `read_raw_rows`; of a table and a DataFrame ``file`` is how it was given.
+
+    Raises:
+        InputNotRecognizedError: There is no such table; a column is missing, or has another type.
+        InputUnreadableError: A file cannot be read.
+    """
+    archive = with_table_read(spark, archive)
+    if archive.frame is None:
+        return read_raw_rows(spark, archive.files, archive.format, encoding, archive.place)
+    frame = check_frame(archive, encoding)
+    wanted = with_times_in_utc(frame.select(*(n for n in _JSON_FIELDS if n in frame.columns)))
+    none = {name: F.lit(None).cast("string") for name in ("flaw", "line")}
+    origin = {"file": F.lit(archive.argument), "row": F.lit(None).cast("long")}
+    rows = wanted.withColumns(none | origin)
+    if archive.place is not None:
+        rows = _of_place(rows, archive.place)
+    return _parsed(with_numeric_places(rows), encoding)
+
+
+def with_table_read(spark: SparkSession, archive: RawRows) -> RawRows:
+    """Return archived rows of a table as those of a DataFrame; others as they are.
+
+    Raises:
+        InputNotRecognizedError: The session knows no such table.
+    """
+    if archive.format != TABLE or archive.frame is not None:
+        return archive
+    try:
+        frame = spark.read.table(archive.path)
+    except (AnalysisException, ParseException) as error:
+        raise InputNotRecognizedError(
+            f"{archive.argument}: Spark cannot read such a table ({error!s:.200})"
+        ) from error
+    return replace(archive, frame=frame)
+
+
+def check_frame(archive: RawRows, encoding: str | None = None) -> DataFrame:
+    """Return the DataFrame of archived rows, which has the columns that they need.
+
+    Raises:
+        InputNotRecognizedError: A column is missing, or has another type.
+    """
+    frame = cast("DataFrame", archive.frame)
+    check_types(frame, archive.argument, encoding)
+    check_columns(archive.argument, frame.columns, has_place=archive.place is not None)
+    return frame
 
 
 def read_keys(
     spark: SparkSession, archive: RawRows, topics: Sequence[str], most: int
 ) -> list[bytes]:
     """Return some keys of archived rows as they are stored, bytes or text."""
-    rows = read_raw_rows(spark, archive.files, archive.format, BINARY, archive.place)
+    rows = read_archive(spark, archive, BINARY)
     some = rows.where(rows["topic"].isin(*topics) & rows["key"].isNotNull()).limit(most)
     return [bytes(row.key) for row in some.select("key").collect()]
 
@@ -180,8 +240,10 @@ def _read_json(spark: SparkSession, paths: Sequence[str], *, has_place: bool) ->
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt"}
     read = lines.withColumn("fields", F.from_json("line", _JSON_SCHEMA, options))
     there = _json_columns(read)
-    if not there >= set(_REQUIRED):
-        _check_columns(", ".join(paths), _json_keys(lines) | there, has_place=has_place)
+    if not there >= set(REQUIRED):
+        named = set.intersection(*(columns_of_folders(path) for path in paths))
+        known = _json_keys(lines) | there | named
+        check_columns(", ".join(paths), known, has_place=has_place)
     fields = read.select("file", "line", "fields.*")
     is_object = F.ltrim("line").startswith("{") & F.col("corrupt").isNull()
     flawed = fields.withColumn("flaw", F.when(~is_object, NOT_JSON))
@@ -353,33 +415,6 @@ def _spans(
     return content, np.where(null, 0, start), np.where(null, -1, length)
 
 
-def _check_columns(where: str, columns: Collection[str], *, has_place: bool = False) -> None:
-    """Refuse rows that lack a column.
-
-    Args:
-        where: The file, or files.
-        columns: The columns that there are.
-        has_place: The topic and the partition are known otherwise.
-
-    Raises:
-        InputNotRecognizedError: One is not there.
-    """
-    needed = [each for each in _REQUIRED if not (has_place and each in PLACE)]
-    missing = [each for each in needed if each not in columns]
-    if not missing:
-        return
-    if _TIME not in columns:
-        missing.append(f"{_TIME} (which may be missing)")
-    if missing[:2] == list(PLACE) and len(missing) == 2 + (_TIME not in columns):
-        missing[1] += " (say whose rows they are with --topic-partition)"
-    named = ", ".join(sorted(map(str, columns))[:_MOST_NAMED]) or "none"
-    raise InputNotRecognizedError(
-        f"{where}: archived rows need the columns of Spark's Kafka source (key, value, topic, "
-        f"partition, offset, timestamp); missing: {', '.join(missing)}; found: {named}. Rename "
-        "the columns, as kcat's payload and ts into value and timestamp."
-    )
-
-
 def _check_files(paths: Iterable[str], file_format: str, *, has_place: bool = False) -> None:
     """Refuse files that lack a column: each says which it has.
 
@@ -397,7 +432,7 @@ def _check_files(paths: Iterable[str], file_format: str, *, has_place: bool = Fa
             found = _of_avro(path) if file_format == "avro" else _of_parquet(path)
         except (OSError, ValueError, KeyError, EOFError) as error:
             raise InputUnreadableError(f"{path} cannot be read: {error!s:.200}") from error
-        _check_columns(path, found, has_place=has_place)
+        check_columns(path, {*found, *columns_of_folders(path)}, has_place=has_place)
 
 
 def _of_parquet(path: str) -> list[str]:

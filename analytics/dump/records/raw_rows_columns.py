@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from analytics.dump.records.raw_rows_files import BASE64, BINARY, ENCODINGS, FLAW, HEX
+from analytics.errors import InputNotRecognizedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from pyspark.sql import Column, DataFrame
 
@@ -143,6 +144,31 @@ def with_numeric_places(frame: DataFrame) -> DataFrame:
     )
 
 
+def with_places_of_folders(frame: DataFrame) -> DataFrame:
+    """Return rows with the topic and the partition that their folders name, as Hive's do.
+
+    Args:
+        frame: `file`, `flaw` and columns as they were found. A row that names another topic or
+            partition than its folder is flawed: one of the two is wrong.
+    """
+    for name in PLACE:
+        # What a folder has for null is no name: nothing is named then.
+        named = F.regexp_extract("file", rf"/{name}=([^/]+)/", 1)
+        of_folder = F.when(~named.isin("", "__HIVE_DEFAULT_PARTITION__"), named)
+        if name not in frame.columns:
+            frame = frame.withColumn(name, of_folder)
+            continue
+        own = F.trim(F.col(name).cast("string"))
+        other = F.concat(F.lit(f"its folder says {name}="), of_folder, F.lit(", it says "), own)
+        frame = frame.withColumns(
+            {
+                FLAW: F.coalesce(F.col(FLAW), F.when(own != of_folder, other)),
+                name: F.coalesce(own, of_folder),
+            }
+        )
+    return frame
+
+
 def _flaw(name: str, is_sound: Column, value: Column, what: str) -> Column:
     shown = F.substring(value.cast("string"), 1, 40)
     return F.when(value.isNull(), f"it has no {name}").when(
@@ -173,3 +199,113 @@ def _milliseconds(frame: DataFrame) -> tuple[Column, Column]:
         number = F.when(text.rlike(_NUMBER), F.trim(text).try_cast("long"))
         known = F.coalesce(number, F.unix_millis(F.try_to_timestamp(text)))
     return known, column.isNull() | known.isNotNull()
+
+
+# What columns of a DataFrame, or of a table, must be. In files people write text for numbers, and
+# what is no number is a flaw of a row. Who hands over a DataFrame names its types, so that another
+# type is a slip: text where bytes belong has lost what was no text.
+
+_BYTES: Final = (T.BinaryType,)
+_WHOLE: Final = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+_TEXT: Final = (T.StringType, T.CharType, T.VarcharType)
+_TYPES: Final[Mapping[str, tuple[tuple[type[T.DataType], ...], str]]] = {
+    "key": (_BYTES, "binary"),
+    "value": (_BYTES, "binary"),
+    "topic": (_TEXT, "string"),
+    "partition": (_WHOLE, "int"),
+    "offset": (_WHOLE, "bigint"),
+    "timestamp": (
+        (T.TimestampType, T.TimestampNTZType, T.LongType),
+        "timestamp, or bigint (milliseconds)",
+    ),
+}
+"""The columns of Spark's Kafka source that are read, and what each may be.
+
+The source's own are those named, see "Structured Streaming + Kafka Integration Guide"; Iceberg and
+Delta have times without a zone too, which are taken for UTC.
+"""
+_ENCODED: Final = frozenset({"key", "value"})
+_EPOCH: Final = "timestamp_ntz'1970-01-01 00:00:00'"
+
+
+def check_types(frame: DataFrame, where: str, encoding: str | None) -> None:
+    """Refuse a DataFrame of which a column has another type than archived rows have.
+
+    Args:
+        frame: The rows.
+        where: How it was given.
+        encoding: How keys and values are written, where that was said: then they may be text.
+
+    Raises:
+        InputNotRecognizedError: One has; or two have one name; or the rows never end.
+    """
+    if frame.isStreaming:
+        raise InputNotRecognizedError(
+            f"{where}: a stream has no end; read what it wrote, or the topic with spark.read"
+        )
+    names = [field.name for field in frame.schema]
+    for name, (kinds, expected) in _TYPES.items():
+        if names.count(name) > 1:
+            raise InputNotRecognizedError(f"{where}: two columns are named {name}; rename one")
+        if name not in names:
+            continue
+        found = frame.schema[name].dataType
+        is_text = isinstance(found, _TEXT) and name in _ENCODED
+        if isinstance(found, kinds) or (is_text and encoding is not None):
+            continue
+        hint = " (text of hex or base64: unhex() or unbase64() it)" if is_text else ""
+        raise InputNotRecognizedError(
+            f"{where}: column {name} is {found.simpleString()}, and must be {expected}{hint}"
+        )
+
+
+def with_times_in_utc(frame: DataFrame) -> DataFrame:
+    """Return a DataFrame whose `timestamp` is milliseconds, whatever zone its session is in."""
+    if "timestamp" not in frame.columns:
+        return frame
+    column, kind = F.col("timestamp"), frame.schema["timestamp"].dataType
+    if isinstance(kind, T.TimestampNTZType):
+        since = (column - F.expr(_EPOCH)).cast("interval second")
+        return frame.withColumn(
+            "timestamp", F.floor(since.cast("decimal(24,6)") * 1000).cast("long")
+        )
+    if isinstance(kind, T.TimestampType):
+        return frame.withColumn("timestamp", F.unix_millis(column))
+    return frame
+
+
+# Which columns archived rows must have.
+
+PLACE: Final = ("topic", "partition")
+"""What `--topic-partition` says where rows do not."""
+REQUIRED: Final = ("key", "value", *PLACE, "offset")
+_TIME: Final = "timestamp"
+"""A row may lack its time: then no instant can be asked about."""
+_MOST_NAMED: Final = 20
+
+
+def check_columns(where: str, columns: Collection[str], *, has_place: bool = False) -> None:
+    """Refuse rows that lack a column.
+
+    Args:
+        where: The file, or files.
+        columns: The columns that there are.
+        has_place: The topic and the partition are known otherwise.
+
+    Raises:
+        InputNotRecognizedError: One is not there.
+    """
+    needed = [each for each in REQUIRED if not (has_place and each in PLACE)]
+    missing = [each for each in needed if each not in columns]
+    if not missing:
+        return
+    if _TIME not in columns:
+        missing.append(f"{_TIME} (which may be missing)")
+    if missing[:2] == list(PLACE) and len(missing) == 2 + (_TIME not in columns):
+        missing[1] += " (say whose rows they are with --topic-partition)"
+    named = ", ".join(sorted(map(str, columns))[:_MOST_NAMED]) or "none"
+    raise InputNotRecognizedError(
+        f"{where}: archived rows need the columns of Spark's Kafka source (key, value, topic, "
+        f"partition, offset, timestamp); missing: {', '.join(missing)}; found: {named}. Rename "
+        "the columns, as kcat's payload and ts into value and timestamp."
+    )

@@ -9,10 +9,14 @@ import json
 import re
 import zlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-from analytics.dump.files.storage import Entry, join, read_small, storage_of
-from analytics.errors import InputNotRecognizedError
+from analytics.dump.files.storage import Entry, base_name, join, parent, read_small, storage_of
+from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from schemas import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 PLACE_COLUMNS = frozenset({"topic", "partition"})
 NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
@@ -20,6 +24,11 @@ NEEDED_COLUMNS = PLACE_COLUMNS | {"offset"}
 BINARY, HEX, BASE64 = "binary", "hex", "base64"
 ENCODINGS = (BINARY, HEX, BASE64)
 """What `--value-encoding` may be."""
+
+TABLE: Final = "table"
+"""The format of rows that a table of a catalog holds."""
+FRAME: Final = "DataFrame"
+"""The format of rows that a DataFrame holds."""
 
 FLAW = "flaw"
 """The column that says what is wrong with a row's place; null where nothing is."""
@@ -31,6 +40,9 @@ _FORMATS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_TABLE_LOGS: Final = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
+"""Folders that are in a table's, by what wrote them."""
+_ICEBERG_METADATA, _ICEBERG_DATA = "metadata", "data"
 _KNOWN_COLUMNS = (*sorted(NEEDED_COLUMNS), "key", "value")
 _NAMED_PLACE = re.compile(rf"({'|'.join(map(re.escape, INTERNAL_TOPICS))})-([0-9]{{1,9}})(?![0-9])")
 _HEAD = 1 << 16
@@ -46,10 +58,11 @@ class RawRows:
 
     Attributes:
         argument: The INPUT as it was written.
-        path: Where it is.
-        format: ``parquet``, ``json`` or ``avro``.
-        files: Its files.
+        path: Where it is; of a table its name.
+        format: ``parquet``, ``json`` or ``avro``, `TABLE` or `FRAME`.
+        files: Its files; of a table and a DataFrame none.
         place: The topic and partition of rows that do not name them.
+        frame: The rows themselves, where they came as a DataFrame.
     """
 
     argument: str
@@ -57,17 +70,36 @@ class RawRows:
     format: str
     files: tuple[str, ...]
     place: tuple[str, int] | None = None
+    frame: DataFrame | None = None
+
+
+def rows_in_frame(frame: DataFrame) -> RawRows:
+    """Return the rows of a DataFrame, whose columns are looked at when it is read."""
+    return RawRows("a DataFrame", "", FRAME, (), frame=frame)
+
+
+def rows_in_table(argument: str, name: str, owner: tuple[str, int] | None = None) -> RawRows:
+    """Return the rows of a table, which is looked up where it is read.
+
+    Args:
+        argument: How it was given.
+        name: ``NAME``, ``SCHEMA.NAME`` or ``CATALOG.SCHEMA.NAME``.
+        owner: The topic and partition of rows that do not name them.
+    """
+    return RawRows(argument, name, TABLE, (), owner)
 
 
 def rows_in_file(argument: str, path: str, owner: tuple[str, int] | None = None) -> RawRows | None:
     """Return the rows a file holds, None where it is none of the formats.
 
     Raises:
-        InputNotRecognizedError: They do not say whose they are, and nobody else does.
+        InputNotRecognizedError: They do not say whose they are, and nobody else does; or the file
+            is one of a table.
     """
     found = _format_of(path)
     if found is None:
         return None
+    _check_no_table(argument, parent(path))
     _check_place(argument, [path], found, owner)
     return RawRows(argument, path, found, (path,), owner)
 
@@ -79,8 +111,9 @@ def rows_in_folder(
 
     Raises:
         InputNotRecognizedError: Files of several formats lie side by side, or rows do not say whose
-            they are, and nobody else does.
+            they are, and nobody else does; or the folder is a table's.
     """
+    _check_no_table(argument, path)
     files = _files(path, depth=0)
     formats = {_named_format(file) for file in files}
     if len(formats) > 1:
@@ -95,12 +128,58 @@ def rows_in_folder(
     return RawRows(argument, path, found, tuple(files), owner)
 
 
+def _check_no_table(argument: str, folder: str) -> None:
+    """Refuse a folder that is a table's, or lies in one: its log says which files are its rows.
+
+    Files that were deleted, replaced or not committed lie beside those that are rows, and rows
+    that were deleted are still in their files (Delta Lake's protocol, "Delta Log Entries" and
+    "Deletion Vectors"; Iceberg's spec, "Table Metadata" and "Row-level Deletes"; Hudi's spec,
+    "Timeline").
+
+    Raises:
+        InputNotRecognizedError: It is one.
+    """
+    for _ in range(_DEEPEST + 1):
+        kind = _table_in(folder)
+        if kind is not None:
+            raise InputNotRecognizedError(
+                f"{argument}: files of a table of {kind} ({folder}), of which only its own reader "
+                f"knows which are its rows: give it with --from-table CATALOG.SCHEMA.NAME, or in "
+                f"Python as a DataFrame to open_dump"
+            )
+        name, above = base_name(folder), parent(folder)
+        if not ("=" in name or name == _ICEBERG_DATA) or above in {folder, ""}:
+            return
+        folder = above
+
+
+def _table_in(folder: str) -> str | None:
+    """Return what made the table whose folder it is; None where it is no table's, or is closed.
+
+    Of many files each asks for some names: folders of as many are not listed for each.
+    """
+    storage = storage_of(folder)
+    try:
+        for name, kind in _TABLE_LOGS.items():
+            entry = storage.entry(join(folder, name))
+            if entry is not None and entry.is_folder:
+                return kind
+        inner = join(folder, _ICEBERG_METADATA)
+        entry = storage.entry(inner)
+        names = [each.name for each in storage.list(inner)] if entry and entry.is_folder else []
+    except InputUnreadableError:
+        return None
+    is_iceberg = any(name.endswith((".metadata.json", ".metadata.json.gz")) for name in names)
+    return "Iceberg" if is_iceberg else None
+
+
 def _check_place(
     argument: str, files: list[str], file_format: str, owner: tuple[str, int] | None
 ) -> None:
     """Refuse rows of JSON whose topic and partition neither they nor a person name.
 
-    Of other formats the columns are seen when they are read. An export that writes a file a
+    Of other formats the columns are seen when they are read. Folders may name them, as Hive's
+    partitions do (``topic=__consumer_offsets/partition=9``). An export that writes a file a
     partition says whose it is in the file's name: one that says another partition is refused.
 
     Raises:
@@ -116,7 +195,7 @@ def _check_place(
                 )
         return
     names = _json_names(_head(files[0])) if file_format == "json" else None
-    if names is None or names >= PLACE_COLUMNS:
+    if names is None or names | columns_of_folders(files[0]) >= PLACE_COLUMNS:
         return
     named = _place_in_name(files[0])
     whose = "__consumer_offsets-17" if named is None else f"{named[0]}-{named[1]}"
@@ -127,6 +206,12 @@ def _check_place(
         f"(found: {found}): say whose rows they are, one partition at a time, as in "
         f"{files[0]} --topic-partition {whose}"
     )
+
+
+def columns_of_folders(path: str) -> set[str]:
+    """Return which of topic and partition the folders of a file name (``partition=9``)."""
+    named = {each.partition("=")[0] for each in parent(path).split("/") if "=" in each}
+    return named & PLACE_COLUMNS
 
 
 def _place_in_name(path: str) -> tuple[str, int] | None:

@@ -80,8 +80,43 @@ output_options = in_order(
 
 # --- what is read ----------------------------------------------------------------------------
 
-inputs_argument = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
-"""`INPUT...` as `inputs: tuple[str, ...]`."""
+_TABLES = "groupscope.tables"
+_FROM_TABLE = "--from-table"
+
+
+def _note_tables(ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> None:
+    for name in value:
+        if not name.strip():
+            raise click.BadParameter(
+                "name a table, as in ops.offsets_raw", ctx=ctx, param=parameter
+            )
+    # As an INPUT it is written as the option is, so that a command that a message advises runs.
+    ctx.meta[_TABLES] = tuple(f"{_FROM_TABLE}={name}" for name in value)
+
+
+def _with_tables(
+    ctx: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    inputs = (*value, *ctx.meta.get(_TABLES, ()))
+    if not inputs and not ctx.resilient_parsing:
+        raise click.MissingParameter(ctx=ctx, param=parameter)
+    return inputs
+
+
+inputs_argument = in_order(
+    click.argument("inputs", metavar="INPUT...", nargs=-1, callback=_with_tables),
+    click.option(
+        _FROM_TABLE,
+        metavar="CATALOG.SCHEMA.NAME",
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_note_tables,
+        help="Read archived rows from this table of Spark's catalogs too, or instead of INPUT; "
+        "repeatable.",
+    ),
+)
+"""`INPUT...` and `--from-table` as `inputs: tuple[str, ...]`."""
 
 input_options = in_order(
     click.option(

@@ -261,3 +261,31 @@ def test_the_first_line_alone_does_not_decide(first: str, tmp_path: Path) -> Non
     path.write_text(f"{first}\n{json.dumps(ROW)}\n")
     (rows,) = recognize([str(path)]).raw_rows
     assert rows.format == "json"
+
+
+TABLES = {
+    "Delta Lake": ("_delta_log/00000000000000000000.json", "part-0.parquet"),
+    "Delta Lake ": ("_delta_log/00000000000000000000.json", "day=1/part-0.parquet"),
+    "Iceberg": ("metadata/v1.metadata.json", "data/day=1/part-0.parquet"),
+    "Iceberg ": ("metadata/00000-a1.gz.metadata.json", "part-0.parquet"),
+    "Hudi": (".hoodie/hoodie.properties", "part-0.parquet"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_files_of_a_table_are_never_read_without_its_log(tmp_path: Path, kind: str) -> None:
+    log, data = (tmp_path / "offsets_raw" / name for name in TABLES[kind])
+    for path, content in ((log, b"{}"), (data, b"PAR1....PAR1")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    given = {tmp_path / "offsets_raw", data.parent, data, data.parent / "*.parquet"}
+    for each in given:
+        with pytest.raises(InputNotRecognizedError, match=f"table of {kind.strip()} .*from-table"):
+            recognize([str(each)])
+
+
+def test_a_folder_named_metadata_makes_no_table(tmp_path: Path) -> None:
+    (tmp_path / "metadata").mkdir()
+    (tmp_path / "metadata" / "notes.json").write_text("{}")
+    (tmp_path / "part-0.parquet").write_bytes(b"PAR1....PAR1")
+    assert recognize([str(tmp_path)]).raw_rows
