@@ -5,10 +5,10 @@
 
 Options: ``table`` (a decoded table, ``control_markers`` or ``undecoded``; default
 ``offset_commit``), ``columns`` (comma-separated; Spark prunes nothing here), ``line`` (a copy whose
-line did not survive; default the surviving line), ``preferCopy``, ``strictHighWatermark``.
-Filters on topic, partition and copy skip whole segments when
-``spark.sql.python.filterPushdown.enabled`` is on. Logs are read; archived rows and workspaces
-are an error that says what reads them.
+line did not survive; default the surviving line), ``preferCopy``, ``strictHighWatermark``,
+``pushFilters`` (``true``: filters on topic, partition and copy skip whole segments; Spark wants
+``spark.sql.python.filterPushdown.enabled`` for that, and refuses every read where it is off).
+Logs are read; archived rows and workspaces are an error that says what reads them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class KafkaDump(DataSource):
         )
         line = self.options.get("line", "")
         slices = [each for each in plan(inputs, options, known_leaders).slices if each.line == line]
-        return KafkaDumpReader(self._table, self._arrow_schema, slices)
+        is_pushed = self.options.get("pushfilters", "false") == "true"
+        kind = FilteringReader if is_pushed else KafkaDumpReader
+        return kind(self._table, self._arrow_schema, slices)
 
     @property
     def _table(self) -> str:
@@ -130,15 +132,6 @@ class KafkaDumpReader(DataSourceReader):
         self.schema = schema
         self.slices = slices
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
-        """Skip slices that a filter on topic, partition or copy rules out; Spark checks again."""
-        for each in filters:
-            if isinstance(each, EqualTo | In) and each.attribute[0] in _PRUNING:
-                value = _PRUNING[each.attribute[0]]
-                wanted = {each.value} if isinstance(each, EqualTo) else set(each.value)
-                self.slices = [one for one in self.slices if value(one) in wanted]
-            yield each
-
     def partitions(self) -> Sequence[InputPartition]:
         """Pack small segments together; Spark wants at least one partition."""
         tasks = packed(self.slices)
@@ -160,3 +153,16 @@ class KafkaDumpReader(DataSourceReader):
             for column in (batch.column(name) for name in self.schema.names)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+class FilteringReader(KafkaDumpReader):
+    """The same, which takes filters: a reader that has this method is refused where it may not."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Skip slices that a filter on topic, partition or copy rules out; Spark checks again."""
+        for each in filters:
+            if isinstance(each, EqualTo | In) and each.attribute[0] in _PRUNING:
+                value = _PRUNING[each.attribute[0]]
+                wanted = {each.value} if isinstance(each, EqualTo) else set(each.value)
+                self.slices = [one for one in self.slices if value(one) in wanted]
+            yield each

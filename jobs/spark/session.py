@@ -137,8 +137,6 @@ ALWAYS = {
     "spark.sql.session.timeZone": "UTC",
     # Spark's default, INT96, cannot be filtered by statistics and is read by few others.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # The data source of dumps takes filters on topic and partition; it is off by default.
-    "spark.sql.python.filterPushdown.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     # Where in our code a column was made is of no use to the person, and is looked up for each.
     "spark.python.sql.dataFrameDebugging.enabled": "false",

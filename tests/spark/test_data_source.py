@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from analytics.decode.records.tables import schema_of_dump, table_schema
-from analytics.decode.source import KafkaDump, KafkaDumpReader
+from analytics.decode.source import FilteringReader, KafkaDump
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
 from tests.support.archived import rows_of_partition, write_parquet
@@ -79,13 +79,24 @@ def test_filters_on_topic_and_partition_skip_whole_segments(failover_dump: Path)
     from pyspark.sql.datasource import EqualTo, In  # noqa: PLC0415
 
     slices = list(plan([str(failover_dump)]).slices)
-    reader = KafkaDumpReader("offset_commit", table_schema("offset_commit"), slices)
+    reader = FilteringReader("offset_commit", table_schema("offset_commit"), slices)
     wanted = [EqualTo(("topic",), "__consumer_offsets"), In(("partition",), (5, 9))]
     assert list(reader.pushFilters(wanted)) == wanted  # Spark still checks each row
     assert {(each.topic, each.partition) for each in reader.slices} == {
         ("__consumer_offsets", 5),
         ("__consumer_offsets", 9),
     }
+
+
+def test_filters_are_taken_where_spark_hands_them_on(load: Load) -> None:
+    of_two = "partition in (5, 9)"
+    rows = sorted(load(columns="partition,offset,copy").where(of_two).collect())
+    load.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = load(columns="partition,offset,copy", pushFilters="true").where(of_two)
+        assert sorted(pushed.collect()) == rows
+    finally:
+        load.spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.mark.parametrize("dump", ["kafka-2.0.1-v1", "damaged", "kafka-4.3.1-failover"])

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     [
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
-        ("spark.sql.python.filterPushdown.enabled", "true"),
         ("spark.ui.enabled", "false"),
         ("spark.driver.host", "127.0.0.1"),
     ],
