@@ -6,12 +6,13 @@ are several parts their rows go into files: no process holds what all of them gi
 
 from __future__ import annotations
 
+import ctypes
 import pickle
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -44,6 +45,30 @@ def get_value(place: str) -> Any:  # noqa: ANN401 - whatever was put there
         ReadFailedError: It cannot be read here.
     """
     return pickle.loads(read_staged(place))  # noqa: S301 - a task of ours wrote it
+
+
+# Memory that nobody holds, and that is not given back by itself.
+
+
+def release_freed_memory() -> None:
+    """Give back what Arrow and the C library keep of freed memory.
+
+    The C library keeps what lies below anything that is still used: of what numpy and the footers
+    of files took, as much again as is held.
+    """
+    pa.default_memory_pool().release_unused()
+    if (trim := _malloc_trim()) is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    """Return the function of glibc; other C libraries have none."""
+    try:
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return None
+    return trim
 
 
 _THREADS: Final = 2
@@ -133,7 +158,7 @@ class PartRunner:
         folder = self.folder if len(parts) > 1 else None
         if folder is not None:
             # What laying out has left: the next answer shall not stand on top of it.
-            pa.default_memory_pool().release_unused()
+            release_freed_memory()
         work = _PartWork(make, parts, folder)
         if folder is not None and self.run_tasks is not None:
             results = self.run_tasks(len(parts), partial(_run_part, put_value(folder, work)))

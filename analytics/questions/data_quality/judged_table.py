@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +21,8 @@ from schemas.expectation_suites import COLUMNS_TYPE, IN_SET, NOT_NULL, OUR_SUITE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Others = Callable[[str, Sequence[str]], pa.Table]
-    """Reads columns of another table of the same workspace."""
+    Others = Callable[[str, Sequence[str]], Iterable[pa.Table]]
+    """Reads columns of another table of the same workspace, some rows at a time."""
     from schemas.expectation_suites import Expectation
 
 # Checks of our own: columns of a table as a mask of what holds, row by row, exact for any int64.
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # numbers are compared as they are stored. Null is: nothing to say of this row.
 
 _NO: Final = pa.scalar(None, pa.bool_())
+_MANY_ROWS: Final = 500_000
 
 
 def mask_of(
@@ -104,15 +105,30 @@ def _sum(rows: pa.Table, kwargs: Mapping[str, Any], _: Others) -> Any:  # noqa: 
 def _in_table(rows: pa.Table, kwargs: Mapping[str, Any], others: Others) -> Any:  # noqa: ANN401
     """Hold values to be in another table; rows with a null among them are not asked."""
     names = list(kwargs["columns"])
-    there_names = list(kwargs.get("other_columns", names))
-    there = others(kwargs["table"], there_names).rename_columns(names)
-    distinct = there.group_by(names).aggregate([])
-    marked = distinct.append_column("_there", pa.array(np.ones(distinct.num_rows, np.bool_)))
-    numbered = rows.select(names).append_column("_row", pa.array(np.arange(rows.num_rows)))
-    joined = numbered.join(marked.cast(_like(rows, marked)), names).sort_by("_row")
-    found = pc.fill_null(joined["_there"], fill_value=False)
+    there = others(kwargs["table"], list(kwargs.get("other_columns", names)))
     is_asked = reduce(pc.and_, [pc.is_valid(rows[name]) for name in names])
-    return pc.if_else(is_asked, found, _NO)
+    numbered = rows.select(names).append_column("_row", pa.array(np.arange(rows.num_rows)))
+    missing = polars_rows(numbered.filter(is_asked))
+    for piece in _many_rows(there):
+        if missing.is_empty():
+            break
+        named = piece.rename_columns(names)
+        missing = missing.join(polars_rows(named.cast(_like(rows, named))), on=names, how="anti")
+    found = np.ones(rows.num_rows, np.bool_)
+    found[missing["_row"].to_numpy()] = False
+    return pc.if_else(is_asked, pa.array(found), _NO)
+
+
+def _many_rows(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the rows of pieces many together: each time all that is missing is looked for."""
+    held: list[pa.Table] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(each.num_rows for each in held) >= _MANY_ROWS:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def _like(rows: pa.Table, others: pa.Table) -> pa.Schema:

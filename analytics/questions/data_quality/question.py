@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.contracts import table_of
-from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.engine.part_runs import PartAnswer, PartRunner, release_freed_memory
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.answer import Answer
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
@@ -32,8 +35,15 @@ from analytics.questions.data_quality.judged_table import (
 )
 from analytics.questions.question import Question
 from analytics.replay.log.row_columns import arrow_rows
-from analytics.replayed.whole_groups import stored_parts
-from analytics.tables.stored_tables import KINDS, StoredTables
+from analytics.replayed.whole_groups import (
+    GroupRows,
+    frame_of,
+    group_parts,
+    parts_for,
+    stored_parts,
+)
+from analytics.tables.buckets import packed
+from analytics.tables.stored_tables import KINDS, StoredTables, batches_by_file, count_by_file
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading
 from schemas import SchemaError, tables
 from schemas.expectation_suites import (
@@ -44,6 +54,7 @@ from schemas.expectation_suites import (
 )
 
 if TYPE_CHECKING:
+    from analytics.engine.part_runs import ReadPart
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.workspace import Workspace
 
@@ -128,7 +139,7 @@ def data_quality_of(
     """
     stored = _Stored(space)
     expected = _with_expectations(stored, suites, runner or PartRunner())
-    rows = judged_tables(expected, stored.read, Engine())
+    rows = judged_tables(expected, stored.pieces, Engine())
     order = {name: place for place, name in enumerate(stored.names)}
     rows.sort(key=lambda each: (_ORDER[each["outcome"]], order[each["table"]]))
     if not has_examples:
@@ -157,35 +168,123 @@ def _with_expectations(
         yield replace(table, rows=rows), expected
 
 
+# A large table is looked at in parts. Which rows have to be in the same one is a matter of what is
+# expected of them.
+
+
+class _Together(NamedTuple):
+    """Which rows are looked at together.
+
+    Attributes:
+        columns: Those in which they are alike; none where each row is looked at by itself.
+        other: Another table whose rows are looked at, too.
+        other_columns: Its columns in place of `columns`.
+    """
+
+    columns: tuple[str, ...] = ()
+    other: str | None = None
+    other_columns: tuple[str, ...] = ()
+
+
+_EACH_ROW: Final = _Together()
+_WHOLE_GROUPS: Final = _Together((_GROUP,))
+
+
 def _in_parts(
     stored: _Stored, table: StoredTable, expected: Sequence[Expectation], runner: PartRunner
 ) -> dict[int, Judged | Counted]:
-    """Return by place what comes of what can be looked at some whole groups at a time."""
-    if not stored.is_of_groups(table.name):
-        return {}
-    wanted = {place: each for place, each in enumerate(expected) if _is_within_groups(stored, each)}
-    if not wanted:
-        return {}
-    needed = {table.name: _columns((_GROUP, *table.key), wanted.values(), table.schema)}
-    for each in wanted.values():
+    """Return by place what comes of all that can be looked at in parts of a table."""
+    wanted: dict[_Together, dict[int, Expectation]] = {}
+    for place, each in enumerate(expected):
+        if (rows := _rows_together(stored, table, each)) is not None:
+            wanted.setdefault(rows, {})[place] = each
+    checks: dict[int, Judged | Counted] = {}
+    for rows, these in wanted.items():
+        with _parts(stored, table, rows, these, runner) as parts:
+            checks |= together(runner.run(partial(_checked_part, table, these), parts).sums)
+        release_freed_memory()
+    return checks
+
+
+def _rows_together(stored: _Stored, table: StoredTable, expected: Expectation) -> _Together | None:
+    """Return which rows are looked at together; None where that is all of them."""
+    is_there = all(name in table.schema.names for name in expected.columns)
+    if not is_checked_here(expected) or not expected.columns or not is_there:
+        return None
+    kwargs, is_of_groups = expected.kwargs, stored.is_of_groups(table.name)
+    if expected.type in ROW_BY_ROW:
+        return _WHOLE_GROUPS if is_of_groups else _EACH_ROW
+    across = [kwargs[name] for name in _ACROSS_ROWS if name in kwargs]
+    other = kwargs.get("table")
+    is_within = is_of_groups and (other is None or stored.is_of_groups(other))
+    if is_within and across and all(_GROUP in names for names in across):
+        return _WHOLE_GROUPS
+    columns = tuple(kwargs.get("per", kwargs.get("columns", ())))
+    if other is None:
+        return _alike(_Together(columns), table.schema)
+    if other == table.name or other not in stored.names:
+        return None
+    theirs = tuple(kwargs.get("other_columns", columns))
+    return _alike(_Together(columns, other, theirs), table.schema, stored.schema(other))
+
+
+def _alike(rows: _Together, *schemas: pa.Schema) -> _Together | None:
+    """Return the same by those columns alone of which equal values are equal as texts, too."""
+    names = [rows.columns, rows.other_columns][: len(schemas)]
+    pairs = [
+        each
+        for each in zip(*names, strict=True)
+        if all(
+            name in schema.names and _is_plain(schema.field(name).type)
+            for name, schema in zip(each, schemas, strict=True)
+        )
+    ]
+    if not pairs:
+        return None
+    here, *there = (tuple(each) for each in zip(*pairs, strict=True))
+    return rows._replace(columns=here, other_columns=there[0] if there else ())
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    )
+
+
+@contextmanager
+def _parts(
+    stored: _Stored,
+    table: StoredTable,
+    rows: _Together,
+    expected: Mapping[int, Expectation],
+    runner: PartRunner,
+) -> Iterator[Sequence[ReadPart]]:
+    """Give the rows that are looked at together, and all that is said of them, part by part."""
+    by = () if rows == _EACH_ROW else rows.columns
+    needed = {table.name: _columns((*by, *table.key), expected.values(), table.schema)}
+    for each in expected.values():
         if (other := each.kwargs.get("table")) is not None:
             names = each.kwargs.get("other_columns", each.kwargs["columns"])
             needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
-    with stored_parts(stored.tables, needed, AT_ONCE, runner.folder) as parts:
-        return together(runner.run(partial(_checked_part, table, wanted), parts).sums)
+    if rows == _EACH_ROW:
+        yield stored.some_rows(table.name, needed[table.name])
+    elif rows == _WHOLE_GROUPS:
+        with stored_parts(stored.tables, needed, AT_ONCE, runner.folder) as parts:
+            yield parts
+    else:
+        by_name = {table.name: rows.columns, rows.other: rows.other_columns}
+        laid = {
+            name: GroupRows(map(frame_of, stored.pieces(name, columns)), _as_text(by_name[name]))
+            for name, columns in needed.items()
+        }
+        count = sum(stored.count(name) for name in needed)
+        with group_parts(laid, parts_for(count, AT_ONCE), runner.folder) as parts:
+            yield parts
 
 
-def _is_within_groups(stored: _Stored, expected: Expectation) -> bool:
-    """Return whether what is expected of a row rests on rows of its group alone."""
-    if not is_checked_here(expected):
-        return False
-    kwargs = expected.kwargs
-    if expected.type in ROW_BY_ROW:
-        return True
-    if (other := kwargs.get("table")) is not None and not stored.is_of_groups(other):
-        return False
-    across = [kwargs[name] for name in _ACROSS_ROWS if name in kwargs]
-    return bool(across) and all(_GROUP in names for names in across)
+def _as_text(columns: Sequence[str]) -> pl.Expr:
+    texts = [pl.col(name).cast(pl.String).fill_null("") for name in columns]
+    return pl.concat_str(texts, separator="\0")
 
 
 def _columns(key: Sequence[str], expected: Iterable[Expectation], schema: pa.Schema) -> list[str]:
@@ -198,12 +297,28 @@ def _checked_part(
 ) -> PartAnswer:
     """Return by place what comes of expectations in a part of a table."""
 
-    def others(name: str, columns: Sequence[str]) -> pa.Table:
-        return arrow_rows(rows[name].select(columns))
+    def others(name: str, columns: Sequence[str]) -> list[pa.Table]:
+        return [arrow_rows(rows[name].select(columns))]
 
     held = arrow_rows(rows[table.name])
     part = replace(table, rows=held, count=held.num_rows)
     return PartAnswer({}, checked(part, expected, others))
+
+
+def _lots(space: Workspace, path: str) -> Iterator[list[int]]:
+    """Yield numbers of the row groups of a file that are read together."""
+    with reading(path), space.filesystem.open_input_file(path) as source:
+        footer = pq.ParquetFile(source).metadata
+        counts = {each: footer.row_group(each).num_rows for each in range(footer.num_row_groups)}
+    yield from packed(counts, AT_ONCE)
+
+
+def _row_groups(
+    space: Workspace, name: str, path: str, columns: Sequence[str], numbers: Sequence[int]
+) -> dict[str, pl.DataFrame]:
+    with reading(path), space.filesystem.open_input_file(path) as source:
+        rows = pq.ParquetFile(source).read_row_groups(list(numbers), columns=list(columns))
+    return {name: frame_of(rows.select(columns))}
 
 
 class _Stored:
@@ -234,7 +349,7 @@ class _Stored:
     def count(self, name: str) -> int:
         """Return how many rows there are."""
         with reading(self._places[name]):
-            return int(self._dataset(name).count_rows())
+            return count_by_file(self._dataset(name))
 
     def read(self, name: str, columns: Sequence[str]) -> pa.Table:
         """Read columns.
@@ -244,6 +359,26 @@ class _Stored:
         """
         with reading(self._places[name]):
             return self._dataset(name).to_table(columns=list(columns))
+
+    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Return the rows of a table some at a time; the first piece has none.
+
+        Raises:
+            KeyError: There is no such table, or column.
+        """
+        found = self._dataset(name)
+        nothing = pa.schema([found.schema.field(each) for each in columns]).empty_table()
+        batches = batches_by_file(found, columns)
+        return chain([nothing], (pa.Table.from_batches([each]) for each in batches))
+
+    def some_rows(self, name: str, columns: Sequence[str]) -> list[ReadPart]:
+        """Return what reads some rows of a table each, and all together."""
+        space = self.tables.workspace
+        return [
+            partial(_row_groups, space, name, path, columns, numbers)
+            for path in self._dataset(name).files
+            for numbers in _lots(space, path)
+        ]
 
     def _dataset(self, name: str) -> ds.Dataset:
         if name not in self._datasets:

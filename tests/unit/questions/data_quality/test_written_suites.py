@@ -44,8 +44,8 @@ def judged(
 ) -> dict[str, Any]:
     name = expected.table
 
-    def other(of: str, columns: Sequence[str]) -> pa.Table:
-        return rows_of(of, others.get(of, []), columns)
+    def other(of: str, columns: Sequence[str]) -> list[pa.Table]:
+        return [rows_of(of, others.get(of, []), columns)]
 
     held = rows_of(name, rows, expected.columns)
     stored = StoredTable(name, held.schema, held, table(name).key, held.num_rows)
