@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import ARROW_TYPES
 from analytics.epoch_times import LAST_MS
 from schemas import ZERO_UUID, table
 
@@ -69,16 +70,6 @@ def word(number: pl.Expr, words: Mapping[int, str], otherwise: str) -> pl.Expr:
 
 # Columns as a table that has the names, types and order of its contract, without Spark.
 
-_TYPES: Final = {
-    "string": pa.string(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
-
 
 def contract_rows(name: str, columns: Mapping[str, Any]) -> pa.Table:
     """Arrange columns as the contract of a table has them, sorted by its key.
@@ -90,9 +81,9 @@ def contract_rows(name: str, columns: Mapping[str, Any]) -> pa.Table:
     contract = table(name)
     rows = len(next(iter(columns.values())))
     arrays = [
-        _array(columns[each.name], _TYPES[each.type])
+        _array(columns[each.name], ARROW_TYPES[each.type])
         if each.name in columns
-        else pa.nulls(rows, _TYPES[each.type])
+        else pa.nulls(rows, ARROW_TYPES[each.type])
         for each in contract.columns
     ]
     made = pa.table(arrays, names=[each.name for each in contract.columns])
