@@ -54,6 +54,10 @@ test: lint typecheck ## everything that must pass: lint, types, layers, all quic
 test-long: setup ## the tests that take long or need Maven
 	$(BIN)/python -m pytest -m "long or maven" --as-for-large $(ARGS)
 
+.PHONY: test-cluster
+test-cluster: setup ## a Standalone cluster whose workers, Python and driver die; Spark Connect
+	$(BIN)/python -m pytest tests/cluster tests/spark/test_connect.py $(ARGS)
+
 .PHONY: test-brokers
 test-brokers: setup ## hold ours against a broker after random acts: RELEASE, SEED, SECONDS_OF_ACTS (needs Maven)
 	$(BIN)/python -m tests.brokers --release $(RELEASE) --seed $(SEED) --seconds $(SECONDS_OF_ACTS) $(ARGS)
