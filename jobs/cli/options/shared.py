@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from analytics.locations import is_uri, local_path
 from jobs.cli.console import Console
 from schemas import INTERNAL_TOPICS
 
@@ -262,10 +263,10 @@ def _note_shared(ctx: click.Context, _parameter: click.Parameter, value: bool) -
 
 def _shared_folder(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Create the folder as others may read it; without `--shared-out` a workspace is private."""
-    if value is None or not ctx.meta.get(_SHARED_OUT) or "://" in value:
+    if value is None or not ctx.meta.get(_SHARED_OUT) or is_uri(value):
         return value
     try:
-        Path(value).mkdir(parents=True, exist_ok=True)
+        Path(local_path(value)).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.BadParameter(f"{value}: {error.strerror}", param=parameter) from error
     return value

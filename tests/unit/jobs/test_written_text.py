@@ -15,8 +15,8 @@ from jobs.workspaces.written_text import write_text
 
 def test_a_file_is_replaced_and_nothing_stays_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "report" / "index.html"
-    assert write_text(path, "one") == path
-    write_text(path, "two\n\n")
+    assert write_text(str(path), "one") == str(path)
+    write_text(str(path), "two\n\n")
     assert path.read_text("utf-8") == "two\n"
     assert [each.name for each in path.parent.iterdir()] == ["index.html"]
 
@@ -27,13 +27,13 @@ def test_a_link_is_replaced_and_what_it_leads_to_is_left_alone(tmp_path: Path) -
     path.symlink_to(victim)
     # What was written beside the file had this name.
     (tmp_path / "page.html.part").symlink_to(victim)
-    write_text(path, "page")
+    write_text(str(path), "page")
     assert victim.read_text("utf-8") == "precious"
     assert (path.read_text("utf-8"), path.is_symlink()) == ("page\n", False)
 
 
 def test_a_device_stays_a_device() -> None:
-    write_text(Path(os.devnull), "nothing")
+    write_text(os.devnull, "nothing")
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
 
 
@@ -43,7 +43,7 @@ def test_a_pipe_gets_the_text(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))
     reader.start()
-    write_text(pipe, "page")
+    write_text(str(pipe), "page")
     reader.join(timeout=30)
     assert read == ["page\n"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -52,14 +52,14 @@ def test_a_pipe_gets_the_text(tmp_path: Path) -> None:
 def test_a_write_that_fails_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_text(tmp_path / "page.html", "one")
+    path = Path(write_text(str(tmp_path / "page.html"), "one"))
 
     def fail(_self: Path, _target: Path) -> Path:
         raise OSError("no space")
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(OSError, match="no space"):
-        write_text(path, "two")
+        write_text(str(path), "two")
     assert path.read_text("utf-8") == "one\n"
     assert list(tmp_path.iterdir()) == [path]
 

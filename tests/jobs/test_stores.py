@@ -1,0 +1,87 @@
+"""A dump, workspace, page, findings and files in a store of objects are those of a local disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import Groupscope
+from tests.support.store import Store, store_here
+
+DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A store, empty at first."""
+    with store_here() as here:
+        yield here
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that commands are run in: nothing may appear in it."""
+    place = tmp_path / "cwd"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+def local(folder: Path) -> dict[str, bytes]:
+    """Return the files in a folder, by the path in it."""
+    return {
+        str(each.relative_to(folder)): each.read_bytes()
+        for each in folder.rglob("*")
+        if each.is_file()
+    }
+
+
+def named_alike(value: Any, names: dict[str, str]) -> Any:
+    """Return JSON in which locations are other ones."""
+    text = json.dumps(value)
+    for name, other in names.items():
+        text = text.replace(json.dumps(name)[1:-1], other)
+    return json.loads(text)
+
+
+def rows_of(content: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file."""
+    rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(content)).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("scheme", ["s3", pytest.param("s3a", marks=pytest.mark.long)])
+def test_an_audit_from_a_store_into_a_store(
+    groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, scheme: str
+) -> None:
+    there = store.put(DUMP, "dump").replace("s3://", f"{scheme}://")
+    out = store.location(f"audited-{scheme}", scheme)
+    metrics = store.location(f"metrics-{scheme}.prom", scheme)
+    answer = groupscope("audit", there, "--out", out, "--metrics", metrics, "--format", "json")
+    here = tmp_path / "audited"
+    plain = groupscope(
+        "audit", DUMP, "--out", here, "--metrics", tmp_path / "m.prom", "--format", "json"
+    )
+    assert answer.returncode == plain.returncode, answer.stderr
+    assert list(folder.iterdir()) == []
+    ours, theirs = store.files(f"audited-{scheme}"), local(here)
+    assert ours.keys() == theirs.keys()
+    for name in sorted(theirs):
+        if name.endswith(".parquet"):
+            assert rows_of(ours[name]) == rows_of(theirs[name]), name
+    names = {there: "DUMP", str(DUMP): "DUMP", out: "OUT", str(here): "OUT"}
+    for name in ("findings.jsonl", "summary.json"):
+        assert ours[name], name
+    assert named_alike(ours["findings.jsonl"].decode(), names) == named_alike(
+        theirs["findings.jsonl"].decode(), names
+    )
+    assert f"audit: {store.location(f'audited-{scheme}/report/index.html', scheme)}" in (
+        answer.stderr
+    )
+    assert store.files("")[f"metrics-{scheme}.prom"].endswith(b"# EOF\n")
