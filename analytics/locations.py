@@ -74,6 +74,19 @@ def is_uri(location: str) -> bool:
     return bool(_URI.match(location)) and not _FILE.match(location)
 
 
+def check_scheme(location: str) -> None:
+    """Check that something opens such locations; nothing is opened.
+
+    Raises:
+        InputNotRecognizedError: Nothing does.
+    """
+    if is_uri(location) and (scheme := uri_of(location).scheme.lower()) not in _SCHEMES:
+        raise InputNotRecognizedError(
+            f"{location}: nothing here opens URIs of {scheme}:; give a local path, or a URI of one "
+            f"of {', '.join(f'{each}:' for each in KNOWN)}"
+        )
+
+
 def local_path(location: str) -> str:
     """Return a ``file:`` URI as a plain path, anything else as it is.
 
@@ -170,11 +183,7 @@ def _store(scheme: str, authority: str, query: str) -> tuple[FileSystem, str]:
     from pyarrow.fs import FileSystem  # noqa: PLC0415
 
     name = f"{scheme}://{authority}"
-    if scheme not in _SCHEMES:
-        raise InputNotRecognizedError(
-            f"{name}: nothing here opens URIs of {scheme}:; give a local path, or a URI of one of "
-            f"{', '.join(f'{each}:' for each in KNOWN)}"
-        )
+    check_scheme(name)
     known = _SCHEMES[scheme]
     if known == "gs" and _GIVES_UP not in query:
         query = f"{query}&" if query else "?"

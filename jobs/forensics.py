@@ -23,12 +23,12 @@ from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
+from jobs.cli.written_text import write_pieces, write_text
 from jobs.restoring import write_restored
 from jobs.spark.session import one_session
 from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
-from jobs.workspaces.written_text import write_pieces, write_text
 from reports.incident import (
     MOST_DRAWN,
     Incident,

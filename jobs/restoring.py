@@ -22,8 +22,8 @@ from analytics.side_files import read_bytes
 from analytics.workspace import RESTORED
 from jobs.cli.exit_codes import CANNOT_TELL
 from jobs.cli.incomplete_groups import groups_exit_code
+from jobs.cli.written_text import StagedFile, remove_file, write_text
 from jobs.workspaces.replaying import lines_in_words
-from jobs.workspaces.written_text import StagedFile, remove_file, write_text
 from reports.answers.restore import counts_of, restore_files, restore_text
 from schemas import CONSUMER_OFFSETS
 

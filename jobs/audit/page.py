@@ -20,7 +20,7 @@ from analytics.questions.table_orders import order_of
 from analytics.side_files import read_bytes
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import PAGE, SUMMARY, Workspace
-from jobs.workspaces.written_text import write_text
+from jobs.cli.written_text import write_text
 from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
 from reports.page.groups import worst_groups

@@ -47,11 +47,11 @@ from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.page import audit_summary, page_of_workspace
 from jobs.cli.console import HeldConsole, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
+from jobs.cli.written_text import write_pieces, write_text
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
-from jobs.workspaces.written_text import write_pieces, write_text
 from reports.findings import (
     AuditFindings,
     answer_of,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analytics.workspace import Workspace
-from jobs.workspaces.written_text import write_text
+from jobs.cli.written_text import write_text
 
 
 def test_a_file_is_replaced_and_nothing_stays_beside_it(tmp_path: Path) -> None:
