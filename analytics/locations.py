@@ -17,15 +17,20 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import unquote, urlsplit
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from functools import cache, partial
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import InputNotRecognizedError, ReadFailedError
 from analytics.failed_reads import tried_again
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
+
+Opened: TypeAlias = "tuple[FileSystem, str]"
 
 _URI: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://([^/?]*)")
 _FILE: Final = re.compile(r"^file:", re.IGNORECASE)
@@ -44,6 +49,31 @@ KNOWN: Final = ("file", *_SCHEMES)
 _GIVES_UP: Final = "retry_limit_seconds"
 _SECONDS: Final = 15
 """Google's library tries for a quarter of an hour by default."""
+
+_CONNECTS: Final = 4
+"""Seconds for a connection, of which there are three tries."""
+_ANSWERS: Final = 12
+"""Seconds for any sign of an answer, of which there are three tries."""
+_PATIENCE: Final = 40
+"""Seconds for a store to open."""
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text == "true"
+
+
+_OF_S3: Final[Mapping[str, Callable[[str], object]]] = {
+    **dict.fromkeys(("region", "scheme", "endpoint_override", "tls_ca_file_path", "role_arn"), str),
+    **dict.fromkeys(("connect_timeout", "request_timeout"), float),
+    **dict.fromkeys(("allow_bucket_creation", "allow_bucket_deletion", "anonymous"), _flag),
+    **dict.fromkeys(
+        ("check_directory_existence_before_creation", "force_virtual_addressing"), _flag
+    ),
+}
+"""What may stand behind the question mark, called as the arguments of Arrow's `S3FileSystem`."""
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
 _STORES: Final[set[str]] = set()
 
@@ -180,20 +210,71 @@ def _local() -> FileSystem:
 def _store(scheme: str, authority: str, query: str) -> tuple[FileSystem, str]:
     """Return the filesystem of a bucket, container or host, and the path of its root in it."""
     from pyarrow import ArrowException  # noqa: PLC0415
-    from pyarrow.fs import FileSystem  # noqa: PLC0415
 
     name = f"{scheme}://{authority}"
     check_scheme(name)
     known = _SCHEMES[scheme]
-    if known == "gs" and _GIVES_UP not in query:
-        query = f"{query}&" if query else "?"
-        query += f"{_GIVES_UP}={_SECONDS}"
     _STORES.add(name)
+    opens = _opened_s3 if known == "s3" else partial(_opened_by_arrow, known)
     try:
-        filesystem, root = tried_again(
-            lambda: FileSystem.from_uri(f"{known}://{authority}/{query}"), name
-        )
+        return tried_again(lambda: _within(lambda: opens(authority, query), name), name)
     except (ArrowException, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise InputNotRecognizedError(f"{name}: this URI cannot be opened: {why}") from error
+
+
+def _within(opens: Callable[[], Opened], name: str) -> Opened:
+    """Return what is opened, in a thread that is left where it waits for longer than it may.
+
+    Libraries of Hadoop, and Amazon's where it looks for a region, have a patience of their own.
+
+    Raises:
+        ReadFailedError: It takes too long.
+    """
+    found: Future[Opened] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(opens())
+        except BaseException as error:  # noqa: BLE001 - it is the caller's
+            found.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return found.result(_PATIENCE)
+    except TimeoutError as error:
+        if found.done():
+            raise
+        raise ReadFailedError(f"{name}: no answer within {_PATIENCE} seconds: try again") from error
+
+
+def _opened_by_arrow(scheme: str, authority: str, query: str) -> Opened:
+    from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+    if scheme == "gs" and _GIVES_UP not in query:
+        query = f"{query}&" if query else "?"
+        query += f"{_GIVES_UP}={_SECONDS}"
+    filesystem, root = FileSystem.from_uri(f"{scheme}://{authority}/{query}")
+    if scheme in ("hdfs", "viewfs"):
+        # The first request has to be answered in time, too.
+        filesystem.get_file_info(root)
     return filesystem, root.rstrip("/")
+
+
+def _opened_s3(authority: str, query: str) -> Opened:
+    """Return the same as Arrow from a URI, with less patience: by default it waits for minutes."""
+    from pyarrow.fs import S3FileSystem, resolve_s3_region  # noqa: PLC0415
+
+    keys, _, bucket = authority.rpartition("@")
+    settings: dict[str, Any] = {"connect_timeout": _CONNECTS, "request_timeout": _ANSWERS}
+    for name, value in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
+        if name not in _OF_S3:
+            raise ValueError(f"{name!r} is none of {', '.join(_OF_S3)}")
+        settings[name] = _OF_S3[name](value)
+    if keys:
+        access, _, secret = keys.partition(":")
+        settings |= {"access_key": unquote(access), "secret_key": unquote(secret)}
+    has_endpoint = "endpoint_override" in settings or any(map(os.environ.get, _ENDPOINTS))
+    if not has_endpoint and "region" not in settings:
+        settings["region"] = resolve_s3_region(bucket)
+    return S3FileSystem(**settings), bucket
