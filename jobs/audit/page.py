@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -143,9 +144,9 @@ def audit_summary(location: str) -> Mapping[str, Any]:
 
 
 def _not_audited(location: str) -> CannotTellError:
+    word = shlex.quote(location)
     return CannotTellError(
-        f"{location} was not audited to the end: "
-        f"run groupscope audit {location} --out {location} first"
+        f"{location} was not audited to the end: run groupscope audit {word} --out {word} first"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import tempfile
@@ -70,7 +71,9 @@ class StagedFile:
     def __init__(self, location: str, content: Iterable[bytes]) -> None:
         self._location = location
         if is_uri(location):
-            self._path = Path(tempfile.mkstemp(prefix="groupscope-", suffix=".part")[1])
+            descriptor, name = tempfile.mkstemp(prefix="groupscope-", suffix=".part")
+            os.close(descriptor)
+            self._path = Path(name)
         else:
             place = Path(local_path(location))
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.locations import join
 from tests.conftest import Groupscope
 from tests.support.store import Store, store_here
 
@@ -75,7 +77,7 @@ def test_an_audit_from_a_store_into_a_store(
     for name in sorted(theirs):
         if name.endswith(".parquet"):
             assert rows_of(ours[name]) == rows_of(theirs[name]), name
-    names = {there: "DUMP", str(DUMP): "DUMP", out: "OUT", str(here): "OUT"}
+    names = {shlex.quote(there): "DUMP", there: "DUMP", str(DUMP): "DUMP"}
     for name in ("findings.jsonl", "summary.json"):
         assert ours[name], name
     assert named_alike(ours["findings.jsonl"].decode(), names) == named_alike(
@@ -85,3 +87,57 @@ def test_an_audit_from_a_store_into_a_store(
         answer.stderr
     )
     assert store.files("")[f"metrics-{scheme}.prom"].endswith(b"# EOF\n")
+
+
+def test_a_page_is_made_again_where_its_workspace_lies(
+    groupscope: Groupscope, store: Store, folder: Path, failover_audited: Path
+) -> None:
+    there = store.put(failover_audited, "audited")
+    for form in ("text", "markdown", "json"):
+        ours = groupscope("report", there, "--format", form)
+        theirs = groupscope("report", failover_audited, "--format", form)
+        assert (ours.returncode, ours.stdout) == (0, theirs.stdout), ours.stderr
+    page = store.location("page.html")
+    assert groupscope("report", there, "--output", page).stdout == f"{page}\n"
+    assert store.files("")["page.html"] == store.files("audited")["report/index.html"]
+    assert list(folder.iterdir()) == []
+
+
+def test_what_lies_beside_a_dump_and_the_answer_may_be_in_a_store(
+    groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, failover_workspace: Path
+) -> None:
+    sides = tmp_path / "sides"
+    sides.mkdir()
+    ends = "topic,partition,log_start_offset,log_end_offset\nparcels,0,0,123456\n"
+    (sides / "ends.csv").write_text(ends, "utf-8")
+    (sides / "settings.yaml").write_text("offsets.retention.minutes: 7\n", "utf-8")
+    there = store.put(sides, "sides")
+    asked = ("lag", failover_workspace, "--format", "json")
+    plain = groupscope(
+        *asked, "--end-offsets", sides / "ends.csv", "--config", sides / "settings.yaml"
+    )
+    ours = groupscope(
+        *(*asked, "--end-offsets", join(there, "ends.csv")),
+        *("--config", join(there, "settings.yaml"), "--output", store.location("lag.json")),
+    )
+    assert (ours.returncode, ours.stdout) == (plain.returncode, ""), ours.stderr
+    assert store.files("")["lag.json"].decode() == plain.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_offsets_are_given_back_in_a_store(
+    groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, failover_workspace: Path
+) -> None:
+    asked = ("restore", failover_workspace, "--group", "*", "--as-of", "2026-11-21T09:17:00Z")
+    plain = groupscope(*asked, "--out", tmp_path / "rescue")
+    out = store.location("rescue")
+    for _ in range(2):
+        ours = groupscope(*asked, "--out", out)
+        assert (ours.returncode, ours.stdout) == (plain.returncode, plain.stdout), ours.stderr
+        assert store.files("rescue") == local(tmp_path / "rescue")
+    store.put(folder.parent / "rescue", "foreign")
+    store.remove("foreign/restore.json")
+    refused = groupscope(*asked, "--out", store.location("foreign"))
+    assert refused.returncode == 2
+    assert "was not written by restore" in refused.stderr
+    assert list(folder.iterdir()) == []

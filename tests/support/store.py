@@ -38,6 +38,11 @@ class Store:
         fs.copy_files(str(folder), path, fs.LocalFileSystem(), filesystem)
         return there
 
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        filesystem, path = open_location(self.location(name))
+        filesystem.delete_file(path)
+
     def files(self, name: str) -> dict[str, bytes]:
         """Return what is in a folder, by the path in it."""
         filesystem, path = open_location(self.location(name))
