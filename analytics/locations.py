@@ -140,7 +140,8 @@ def uri_of(location: str) -> Uri:
     assert matched is not None, location
     query = _QUERY.search(location)
     rest = location[matched.end() :]
-    return Uri(*matched.groups(), _QUERY.sub("", rest), query.group() if query else "")
+    scheme, authority = matched.groups()
+    return Uri(scheme, authority, _QUERY.sub("", rest), query.group() if query else "")
 
 
 def join(folder: str, name: str) -> str:
