@@ -43,7 +43,7 @@ _SCHEMES: Final = {
     **{each: each for each in ("abfs", "abfss", "hdfs", "viewfs")},
 }
 """What Arrow calls each."""
-KNOWN: Final = ("file", *_SCHEMES)
+SCHEMES: Final = ("file", *_SCHEMES)
 """All schemes."""
 
 _GIVES_UP: Final = "retry_limit_seconds"
@@ -113,7 +113,7 @@ def check_scheme(location: str) -> None:
     if is_uri(location) and (scheme := uri_of(location).scheme.lower()) not in _SCHEMES:
         raise InputNotRecognizedError(
             f"{location}: nothing here opens URIs of {scheme}:; give a local path, or a URI of one "
-            f"of {', '.join(f'{each}:' for each in KNOWN)}"
+            f"of {', '.join(f'{each}:' for each in SCHEMES)}"
         )
 
 

@@ -96,7 +96,7 @@ def test_a_file_uri_is_a_path_of_this_machine(tmp_path: Path) -> None:
 def test_a_scheme_that_nothing_opens_is_refused_with_those_that_are_known(location: str) -> None:
     with pytest.raises(InputNotRecognizedError) as refused:
         open_location(location)
-    for scheme in locations.KNOWN:
+    for scheme in locations.SCHEMES:
         assert f"{scheme}:" in str(refused.value)
 
 
