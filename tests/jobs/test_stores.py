@@ -46,7 +46,7 @@ def local(folder: Path) -> dict[str, bytes]:
 
 def named_alike(value: Any, names: dict[str, str]) -> Any:
     """Return JSON in which locations are other ones."""
-    text = json.dumps(value)
+    text = json.dumps(value, default=str)
     for name, other in names.items():
         text = text.replace(json.dumps(name)[1:-1], other)
     return json.loads(text)
@@ -95,10 +95,15 @@ def test_an_audit_from_a_store_into_a_store(
     assert list(folder.iterdir()) == []
     ours, theirs = store.files(f"audited-{scheme}"), local(here)
     assert ours.keys() == theirs.keys()
+    head, _, query = there.partition("?")
+    # A file of the dump has the query behind it, the dump in a command its quotes around it.
+    names = {shlex.quote(there): "DUMP", there: "DUMP", head: "DUMP", f"?{query}": ""}
+    names |= {shlex.quote(str(DUMP)): "DUMP", str(DUMP): "DUMP"}
     for name in sorted(theirs):
         if name.endswith(".parquet"):
-            assert rows_of(ours[name]) == rows_of(theirs[name]), name
-    names = {shlex.quote(there): "DUMP", there: "DUMP", str(DUMP): "DUMP"}
+            assert named_alike(rows_of(ours[name]), names) == named_alike(
+                rows_of(theirs[name]), names
+            ), name
     for name in ("findings.jsonl", "summary.json"):
         assert ours[name], name
     assert named_alike(ours["findings.jsonl"].decode(), names) == named_alike(
