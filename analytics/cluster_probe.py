@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyarrow import fs
 
-from analytics.dump.files.storage import is_uri, local_path, storage_of
+from analytics.dump.files.storage import storage_of
 from analytics.errors import ClusterUnfitError, GroupscopeError
+from analytics.locations import is_uri, local_path, open_location
 from analytics.version import VERSION
-from analytics.workspace import open_location
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,6 +11,7 @@ import errno
 import random
 import re
 import time
+from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from analytics.errors import GroupscopeError, InputUnreadableError, ReadFailedError
@@ -22,6 +23,9 @@ Read = TypeVar("Read")
 
 PAUSES: Final = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Seconds between tries, give or take a half: tasks that were refused together come back apart."""
+
+_LONGEST: Final = 30.0
+"""Seconds after which no other try begins: who waits for a store that is not there is told so."""
 
 _PASSES: Final = frozenset(
     getattr(errno, name)
@@ -75,13 +79,13 @@ def tried_again(read: Callable[[], Read], name: str, position: int | None = None
         ReadFailedError: It failed to the end with an error of the moment.
         InputUnreadableError: The system refuses for good.
     """
-    tries = 0
+    tries, begin = 0, monotonic()
     while True:
         try:
             return read()
         except OSError as error:
             most = len(PAUSES) if passes(error) else int(error.errno in _ONCE_MORE)
-            if tries >= most:
+            if tries >= most or monotonic() > begin + _LONGEST:
                 raise read_error(error, name, position) from error
         time.sleep(PAUSES[tries] * (0.5 + random.random()))  # noqa: S311 - no secret
         tries += 1

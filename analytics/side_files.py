@@ -14,6 +14,7 @@ from typing import Any, Final
 from analytics.epoch_times import EPOCH, LAST_MS
 from analytics.errors import InputNotRecognizedError
 from analytics.failed_reads import tried_again
+from analytics.locations import is_uri, local_path, open_location
 
 MOST: Final = 2**63 - 1
 """Of an offset."""
@@ -37,14 +38,25 @@ def bad(where: str, field: str, value: object, looked_for: str) -> InputNotRecog
     return InputNotRecognizedError(f"{where}: {field} is {shown}; looked for {looked_for}")
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Return what is in a file.
+def read_bytes(location: str | Path) -> bytes:
+    """Return what is in a file, wherever that is.
 
     Raises:
+        InputNotRecognizedError: Nothing here opens URIs of that scheme.
         InputUnreadableError: It cannot be read.
         ReadFailedError: A network that it is on fails, and goes on to.
     """
-    return tried_again(Path(path).read_bytes, str(path))
+    where = str(location)
+    if not is_uri(where):
+        return tried_again(Path(local_path(where)).read_bytes, where)
+    filesystem, path = open_location(where)
+
+    def read() -> bytes:
+        with filesystem.open_input_stream(path, compression=None) as stream:
+            content: bytes = stream.read()
+            return content
+
+    return tried_again(read, where)
 
 
 def read_text(path: str | Path) -> str:

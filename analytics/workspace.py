@@ -28,6 +28,7 @@ from analytics.errors import (
     WorkspaceError,
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
+from analytics.locations import is_uri, join, open_location
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 
@@ -183,7 +184,7 @@ class Workspace:
             OutputRefusedError: The folder has content that is not ours, or is a file.
             WorkspaceError: The folder cannot be written, or another run writes into it.
         """
-        info = self.filesystem.get_file_info(self.root)
+        info = self._info("")
         if info.type is fs.FileType.File:
             message = f"{self.location} is a file; --out needs a folder"
             raise OutputRefusedError(message)
@@ -254,7 +255,7 @@ class Workspace:
                 or it is damaged.
         """
         path = self.path(MANIFEST)
-        if self.filesystem.get_file_info(path).type is not fs.FileType.File:
+        if self._info(MANIFEST).type is not fs.FileType.File:
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
         try:
@@ -307,11 +308,21 @@ class Workspace:
 
     def table(self, name: str) -> str:
         """Return the location of a table's folder, for whatever reads it, wherever that runs."""
-        return f"{(self.location if '://' in self.location else self.root).rstrip('/')}/{name}"
+        return join(self.location if is_uri(self.location) else self.root, name)
 
     def path(self, name: str) -> str:
         """Return the path of something in the workspace, in its filesystem."""
         return f"{self.root}/{name}" if name else self.root
+
+    def _info(self, name: str) -> fs.FileInfo:
+        """Say what is there.
+
+        Raises:
+            InputUnreadableError: The filesystem refuses to say.
+            ReadFailedError: A store cannot be reached.
+        """
+        path = self.path(name)
+        return tried_again(lambda: self.filesystem.get_file_info(path), self.location)
 
     def _entries(self, name: str) -> list[fs.FileInfo]:
         return list(self.filesystem.get_file_info(fs.FileSelector(self.path(name))))
@@ -482,19 +493,3 @@ def _content(filesystem: fs.FileSystem, path: str) -> bytes:
 def why_of(error: OSError) -> str:
     """Return what the system says, without Arrow's words around it."""
     return os.strerror(error.errno) if error.errno else str(error).partition("\n")[0]
-
-
-def open_location(location: str) -> tuple[fs.FileSystem, str]:
-    """Open a local path or a URI; returns the filesystem and the path in it.
-
-    Raises:
-        WorkspaceError: No filesystem answers to the URI's scheme.
-    """
-    if "://" not in location and not location.startswith("file:"):
-        return fs.LocalFileSystem(), str(Path(location).absolute())
-    try:
-        filesystem, path = fs.FileSystem.from_uri(location)
-    except (OSError, ValueError) as error:
-        message = f"{location} cannot be opened: {error}"
-        raise WorkspaceError(message) from error
-    return filesystem, path.rstrip("/")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.errors import CannotTellError, InputUnreadableError
@@ -13,6 +12,7 @@ from analytics.questions.describe.description import (
     existing_topics,
     why_not_described,
 )
+from analytics.side_files import read_bytes
 from jobs.asking import PrintedAnswer
 from jobs.cli.exit_codes import DIFFERENT, DONE
 from reports.describe.against import (
@@ -141,7 +141,7 @@ def compare_saved(
 
 def _read(path: str, source: Source) -> SavedOutput:
     # As it is: names may have line breaks of any kind.
-    text = Path(path).read_bytes().decode("utf-8", "replace")
+    text = read_bytes(path).decode("utf-8", "replace")
     saved = read_saved_output(text, source.groups["group_id"].to_pylist())
     if not saved.views:
         why = f"the tool failed: {saved.errors[0]:.200}" if saved.errors else "it has no rows"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.gaps.gap import gap_documents
+from analytics.locations import join
 from analytics.questions.answer import Answer
 from analytics.questions.forensics.incident import Around, Window, drawn_history, time_around
 from analytics.questions.forensics.question import (
@@ -23,12 +23,12 @@ from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
+from jobs.cli.written_text import write_pieces, write_text
 from jobs.restoring import write_restored
 from jobs.spark.session import one_session
 from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
-from jobs.workspaces.written_text import write_pieces, write_text
 from reports.incident import (
     MOST_DRAWN,
     Incident,
@@ -134,7 +134,7 @@ def forensics_of(
         }
         code = _code(console, answer, unread, is_named=bool(asked.groups))
         _write(out, incident, state, {**metadata, "exit_code": code})
-        console.say(f"forensics: {Path(out) / INCIDENT_PAGE}")
+        console.say(f"forensics: {join(out, INCIDENT_PAGE)}")
         # What is printed is read as long as the states are there.
         text = "".join(rendered(sections_of(incident, output_format), output_format, metadata))
     return text, code
@@ -155,7 +155,7 @@ def _incident(answer: Answer, time: Around, restored: str) -> Incident:
 def _restored(console: Console, out: str, answer: Answer, states: tuple[Replayed, Replayed]) -> str:
     """Write what can be given back; return what is said of it."""
     before, state = states
-    folder, as_text = str(Path(out) / RESTORE), OutputFormat("text")
+    folder, as_text = join(out, RESTORE), OutputFormat("text")
     text, _ = write_restored(
         console, before, state.of_groups(answer.figures[GROUPS]), answer.figures[RESTORED], folder,
         as_text,
@@ -185,8 +185,7 @@ def _code(console: Console, answer: Answer, unread: int, *, is_named: bool) -> i
 
 
 def _write(out: str, incident: Incident, state: Replayed, document: dict[str, Any]) -> None:
-    folder = Path(out)
-    write_pieces(folder / INCIDENT, rendered(raw_sections(incident), "json", document))
+    write_pieces(join(out, INCIDENT), rendered(raw_sections(incident), "json", document))
     history = drawn_history(state, incident.groups[:MOST_DRAWN])
     page = incident_page(incident, history, state.manifest, document)
-    write_text(folder / INCIDENT_PAGE, html_of(page))
+    write_text(join(out, INCIDENT_PAGE), html_of(page))

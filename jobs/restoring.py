@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import ExitStack
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from analytics.errors import OutputRefusedError
+from analytics.dump.files.storage import storage_of
+from analytics.errors import InputUnreadableError, OutputRefusedError
 from analytics.gaps.gap import gap_documents, words_of
+from analytics.locations import join, local_path
 from analytics.questions.restore.question import OFFSETS
 from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replayed.replayed_workspace import answered_instant
+from analytics.side_files import read_bytes
 from analytics.workspace import RESTORED
 from jobs.cli.exit_codes import CANNOT_TELL
 from jobs.cli.incomplete_groups import groups_exit_code
+from jobs.cli.written_text import StagedFile, remove_file, write_text
 from jobs.workspaces.replaying import lines_in_words
-from jobs.workspaces.written_text import staged_file, write_text
 from reports.answers.restore import counts_of, restore_files, restore_text
 from schemas import CONSUMER_OFFSETS
 
@@ -120,25 +124,19 @@ def _write_folder(out: str, files: Mapping[str, str], about: Mapping[str, Any]) 
     Raises:
         OutputRefusedError: The folder holds something else.
     """
-    folder = Path(out)
     earlier = check_folder(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    staged: dict[str, Path] = {}
-    try:
+    with ExitStack() as staged:
+        new: list[StagedFile] = []
         for name, text in files.items():
-            staged[name] = staged_file(folder / name, text.encode())
-    except BaseException:
-        for path in staged.values():
-            path.unlink(missing_ok=True)
-        raise
-    # Without this file nobody takes the folder for finished.
-    (folder / RESTORED).unlink(missing_ok=True)
-    for name in earlier:
-        (folder / name).unlink(missing_ok=True)
-    for name, path in staged.items():
-        path.replace(folder / name)
+            new.append(StagedFile(join(out, name), [text.encode()]))
+            staged.callback(new[-1].discard)
+        # Without this file nobody takes the folder for finished.
+        for name in (RESTORED, *earlier):
+            remove_file(join(out, name))
+        for each in new:
+            each.publish()
     write_text(
-        folder / RESTORED,
+        join(out, RESTORED),
         json.dumps({**about, "files": sorted(files)}, indent=1, ensure_ascii=False),
     )
 
@@ -149,17 +147,19 @@ def check_folder(out: str) -> list[str]:
     Raises:
         OutputRefusedError: The folder is none, or holds something else.
     """
-    folder = Path(out)
-    if not folder.exists():
+    folder = local_path(out)
+    storage = storage_of(folder)
+    entry = storage.entry(folder)
+    if entry is None:
         return []
-    if not folder.is_dir():
+    if not entry.is_folder:
         raise OutputRefusedError(f"{out} is a file, not a folder")
-    if not any(folder.iterdir()):
+    if not storage.list(folder):
         return []
     try:
-        files = json.loads((folder / RESTORED).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        files = json.loads(read_bytes(join(folder, RESTORED)))["files"]
+    except (InputUnreadableError, ValueError, KeyError, TypeError) as error:
         raise OutputRefusedError(
             f"{out} is not empty and was not written by restore: choose another folder"
         ) from error
-    return [str(name) for name in files if Path(str(name)).name == name]
+    return [str(name) for name in files if PurePath(str(name)).name == name]

@@ -32,10 +32,10 @@ from analytics.decode.tasks import (
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
-from analytics.dump.files.storage import is_uri
+from analytics.locations import is_uri, open_location
 from analytics.spark_tasks import own_errors, run_tasks
 from analytics.wire.cursor import Reason
-from analytics.workspace import BEFORE_SWAPS, open_location
+from analytics.workspace import BEFORE_SWAPS
 from schemas import record_types
 from schemas.releases import FieldEvidence, field_evidence
 

@@ -32,9 +32,10 @@ from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time
 from analytics.errors import InputUnreadableError
+from analytics.locations import open_location
 from analytics.time_columns import TIMESTAMP, times_of
 from analytics.version import VERSION
-from analytics.workspace import BEFORE_SWAPS, DATA_LOGS, FOLDERS, LISTING, Part, open_location
+from analytics.workspace import BEFORE_SWAPS, DATA_LOGS, FOLDERS, LISTING, Part
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

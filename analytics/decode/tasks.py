@@ -29,8 +29,9 @@ from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
 from analytics.failed_reads import failed_here
+from analytics.locations import open_location
 from analytics.wire.columns import counted
-from analytics.workspace import Part, open_location
+from analytics.workspace import Part
 from schemas import all_record_types
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import pyarrow.dataset as ds
 from analytics.decode.records.chunks import UNDECODED_TABLE
 from analytics.decode.records.tables import UNDECODED, labels
 from analytics.decode.records.values import may_hold_secrets
-from analytics.dump.files.storage import local_path
 from analytics.dump.inspection.found_losses import Loss, lacks, loss_rows, losses_of_rows, merged
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows_files import FLAW
+from analytics.locations import local_path, open_location
 from analytics.time_columns import times_of
 from analytics.wire.cursor import Reason
-from analytics.workspace import DECODED, DIVERGED, open_location
+from analytics.workspace import DECODED, DIVERGED
 from schemas import COORDINATOR_TOPICS, INTERNAL_TOPICS
 
 if TYPE_CHECKING:

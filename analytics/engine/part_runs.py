@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.contracts import table_of_frame
+from analytics.locations import open_location
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.tables.parted_table import Order, PartedTable, by_key
-from analytics.workspace import open_location, read_staged
+from analytics.workspace import read_staged
 from schemas import tables
 
 # Values that are too large to be sent along with tasks, or back: files beside the tables.

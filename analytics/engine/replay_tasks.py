@@ -20,6 +20,7 @@ from analytics.contracts import check_values, contract_frame, contract_schema
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, LaidOutRecords, tables_of
 from analytics.engine.part_runs import get_value, put_value
 from analytics.key_order import in_key_order
+from analytics.locations import open_location
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.spark_tasks import run_tasks
@@ -27,7 +28,7 @@ from analytics.tables.buckets import Bucket, BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import key_hash
 from analytics.tables.record_reader import RecordFile
 from analytics.tables.stored_tables import folder_of
-from analytics.workspace import Part, open_location
+from analytics.workspace import Part
 from schemas import record_types, table
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from analytics.gaps.gap import gap_of_row
+from analytics.locations import is_uri, uri_of
 from analytics.redaction.text import NamesInText, Pseudonyms
 from analytics.tables.parted_table import PartedTable
 from schemas import tables
@@ -258,7 +259,7 @@ class Redactor:
         paths = {
             str(each): _INPUT
             for path in inputs
-            for each in (path, Path(path).absolute())
+            for each in _names_of(path)
             if any(sign.isalpha() for sign in str(each))
         }
         replaced = {**pseudonyms.of_text(names), **paths}
@@ -338,3 +339,11 @@ def _field(of: str, name: str, pseudonyms: Pseudonyms) -> str:
     """Return the name of a field: our own, but where fields are named after something."""
     kind = kind_of_fields(of)
     return name if kind is None else pseudonyms.of(kind, name)
+
+
+def _names_of(location: str) -> tuple[str, ...]:
+    """Return what a location may begin with where it is named, or what lies in it."""
+    if is_uri(location):
+        uri = uri_of(location)
+        return location, f"{uri.head}{uri.path}"
+    return location, str(Path(location).absolute())

@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from analytics.locations import open_location
 from analytics.tables.buckets import BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import spread
 from analytics.tables.stored_tables import EVERY
-from analytics.workspace import open_location, reading
+from analytics.workspace import reading
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables

@@ -17,7 +17,8 @@ import pyarrow as pa
 from pyarrow import fs, ipc
 
 from analytics.decode.workload import SMALL_RECORDS
-from analytics.workspace import open_location, reading
+from analytics.locations import open_location
+from analytics.workspace import reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

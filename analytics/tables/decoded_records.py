@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.errors import CannotTellError, WorkspaceError
+from analytics.locations import is_uri
 from analytics.workspace import DECODED, MANIFEST, Workspace, reading
 from schemas import record_types
 
@@ -104,7 +105,7 @@ def refuse_without_tables(source: Workspace) -> None:
 
 def absolute(workspace: Workspace) -> str:
     """Return where a workspace is, from wherever that is read."""
-    return workspace.location if "://" in workspace.location else workspace.root
+    return workspace.location if is_uri(workspace.location) else workspace.root
 
 
 def _is(workspace: Workspace, name: str, kind: fs.FileType) -> bool:

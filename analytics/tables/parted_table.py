@@ -17,8 +17,9 @@ from pyarrow import fs
 
 from analytics.contracts import arrow_schema
 from analytics.key_order import in_key_order
+from analytics.locations import open_location
 from analytics.replay.log.row_columns import polars_rows
-from analytics.workspace import open_location, reading
+from analytics.workspace import reading
 from schemas import table
 
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from analytics.locations import open_location
 from analytics.tables.stored_tables import folder_of
-from analytics.workspace import Part, open_location
+from analytics.workspace import Part
 
 if TYPE_CHECKING:
     from analytics.tables.parted_table import PartedTable

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from analytics.errors import CannotTellError, OutputRefusedError, WorkspaceError
+from analytics.errors import (
+    CannotTellError,
+    InputUnreadableError,
+    OutputRefusedError,
+    WorkspaceError,
+)
+from analytics.locations import join
 from analytics.questions.table_orders import order_of
+from analytics.side_files import read_bytes
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import PAGE, SUMMARY, Workspace
-from jobs.workspaces.written_text import write_text
+from jobs.cli.written_text import write_text
 from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
 from reports.page.groups import worst_groups
@@ -120,23 +127,26 @@ def audit_summary(location: str) -> Mapping[str, Any]:
     """Return what an audit that came to its end says of itself: it writes that last.
 
     Raises:
-        WorkspaceError: The file cannot be read.
+        WorkspaceError: The file is damaged.
+        GroupscopeError: It cannot be read.
         CannotTellError: There is none.
     """
-    path = Path(location) / SUMMARY
+    path = join(location, SUMMARY)
     try:
-        found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise _not_audited(location) from error
-    except (OSError, ValueError) as error:
+        found: Mapping[str, Any] = json.loads(read_bytes(path))
+    except InputUnreadableError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise _not_audited(location) from error
+        raise
+    except ValueError as error:
         raise WorkspaceError(f"{path} cannot be read: {error}") from error
     return found
 
 
 def _not_audited(location: str) -> CannotTellError:
+    word = shlex.quote(location)
     return CannotTellError(
-        f"{location} was not audited to the end: "
-        f"run groupscope audit {location} --out {location} first"
+        f"{location} was not audited to the end: run groupscope audit {word} --out {word} first"
     )
 
 
@@ -154,12 +164,12 @@ def report_of(console: Console, workspace: str, output: str | None, output_forma
     page = page_of_audit(workspace)
     text = FORMS[output_format](page)
     if output_format == "html" and output is None:
-        output = str(Path(workspace) / PAGE)
+        output = join(workspace, PAGE)
     if output is None:
         return text
     try:
-        path = write_text(Path(output), text)
+        path = write_text(output, text)
     except OSError as error:
         raise OutputRefusedError(f"{output} cannot be written: {error.strerror}") from error
     console.detail(f"report: {path}")
-    return str(path)
+    return path

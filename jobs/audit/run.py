@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from analytics.engine.part_runs import PartRunner
@@ -19,6 +18,7 @@ from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import Gap, gap_rows
 from analytics.gaps.uncertain_metadata import uncertain_metadata
+from analytics.locations import join
 from analytics.questions.data_quality.question import (
     DATA_QUALITY,
     QualitySettings,
@@ -47,11 +47,11 @@ from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.page import audit_summary, page_of_workspace
 from jobs.cli.console import HeldConsole, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
+from jobs.cli.written_text import write_pieces, write_text
 from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
-from jobs.workspaces.written_text import write_pieces, write_text
 from reports.findings import (
     AuditFindings,
     answer_of,
@@ -76,7 +76,7 @@ _SECONDS: Final = 300
 _MOST_CHARACTERS: Final = 2000
 
 
-def run_hook(console: Console, command: str, summary: Path) -> None:
+def run_hook(console: Console, command: str, location: str, summary: str) -> None:
     """Run a command with `summary.json` on its standard input, and its path as last argument.
 
     What it prints goes to stderr. That it fails, or takes longer than five minutes, is said, and
@@ -85,18 +85,18 @@ def run_hook(console: Console, command: str, summary: Path) -> None:
     Args:
         console: Where it is said.
         command: As a shell would split it; no shell runs.
-        summary: The file.
+        location: Of the file.
+        summary: What is in it.
     """
     try:
         words = shlex.split(command)
-        with summary.open("rb") as file:
-            ran = subprocess.run(  # noqa: S603 - the team's own command
-                [*words, str(summary)],
-                stdin=file,
-                capture_output=True,
-                timeout=_SECONDS,
-                check=False,
-            )
+        ran = subprocess.run(  # noqa: S603 - the team's own command
+            [*words, location],
+            input=summary.encode(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         console.error(f"--on-findings {command}: {error}")
         return
@@ -291,20 +291,20 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
     kept = kept_tables(state, judged.keys(), found, changes)
     keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
-    folder = Path(audit_options.out)
-    write_pieces(folder / LINES, json_lines(found.findings.pieces()))
+    folder = audit_options.out
+    write_pieces(join(folder, LINES), json_lines(found.findings.pieces()))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
     page = write_text(
-        folder / PAGE, html_of(page_of_workspace(audit_options.out, json.loads(summary_text)))
+        join(folder, PAGE), html_of(page_of_workspace(folder, json.loads(summary_text)))
     )
     # The last: where it is missing, no audit came to its end.
-    write_text(folder / SUMMARY, summary_text)
+    summary_file = write_text(join(folder, SUMMARY), summary_text)
     console.say(f"audit: {page}")
     if audit_options.metrics is not None:
-        write_pieces(Path(audit_options.metrics), _metrics(state, found.counts, code))
+        write_pieces(audit_options.metrics, _metrics(state, found.counts, code))
     if audit_options.on_findings is not None and found.counts:
-        run_hook(console, audit_options.on_findings, folder / SUMMARY)
+        run_hook(console, audit_options.on_findings, summary_file, summary_text)
     shown = found.findings if changes is None else changes
     # What is printed is read as long as its parts are there.
     print_text(answer_of(shown, found.accepted, asking.output_format, {**said, "summary": summary}))

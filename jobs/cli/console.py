@@ -7,11 +7,13 @@ be taken out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import click
 
+from analytics.errors import OutputRefusedError
+from jobs.cli.written_text import write_pieces
 from reports.plain_text import printable
 
 
@@ -23,11 +25,13 @@ class Console:
         quiet: Only errors.
         verbose: Also what was recognised, what was assumed, and Spark's own words.
         progress: Progress is to be shown; it is only on a terminal.
+        output: Where the answer goes; None is stdout.
     """
 
     quiet: bool = False
     verbose: bool = False
     progress: bool = True
+    output: str | None = None
     _printed_once: set[str] = field(default_factory=set)
 
     def say(self, message: str) -> None:
@@ -74,14 +78,37 @@ pass_console = click.make_pass_decorator(Console, ensure=True)
 
 
 def print_text(text: str | Iterable[str]) -> None:
-    """Print an answer on stdout, piece by piece: its text may be larger than memory."""
-    pieces = iter([text] if isinstance(text, str) else text)
+    """Print an answer, piece by piece: its text may be larger than memory.
+
+    It goes to stdout, or whole into the file of `--output`: as it would into a pipe.
+
+    Raises:
+        OutputRefusedError: The file cannot be written.
+        ReadFailedError: The store that it is to be in cannot be reached.
+    """
+    pieces = _ended([text] if isinstance(text, str) else text)
+    context = click.get_current_context(silent=True)
+    output = None if context is None else context.ensure_object(Console).output
+    if output is None:
+        for piece in pieces:
+            click.echo(piece, nl=False)
+        return
+    try:
+        write_pieces(output, map(click.unstyle, pieces))
+    except OSError as error:
+        raise OutputRefusedError(
+            f"{output} cannot be written: {error.strerror or error}"
+        ) from error
+
+
+def _ended(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield pieces, and the end of the last line where there is any."""
     is_empty = True
     for piece in pieces:
-        click.echo(piece, nl=False)
+        yield piece
         is_empty &= not piece
     if not is_empty:
-        click.echo()
+        yield "\n"
 
 
 @dataclass

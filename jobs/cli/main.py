@@ -15,6 +15,8 @@ import importlib.util
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from types import FrameType
@@ -31,6 +33,7 @@ from analytics.errors import (
     SettingRefusedError,
 )
 from analytics.libraries_later import withhold_libraries
+from analytics.locations import is_of_stores
 from analytics.version import VERSION
 from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
@@ -121,6 +124,11 @@ class CommandGroup(click.Group):
 
 
 INTERRUPTION = "interrupted; no unfinished result was left behind"
+STUCK = "interrupted while a store did not answer; what was unfinished is removed by the next run"
+_HEARS_WITHIN, _ENDS_WITHIN = 2.0, 15.0
+"""Seconds."""
+_REACHED = threading.Event()
+"""Python has heard of the interruption, and cleans up."""
 EPILOG = """
 \b
 Exit codes: 0 done, 1 findings or differences, 2 called wrongly, 3 cannot tell or
@@ -143,6 +151,7 @@ _ADVICE: Mapping[str, str] = {
     "CANNOT_READ_FILE_FOOTER": _DAMAGED,
     "FAILED_READ_FILE": _DAMAGED,
     "is not a Parquet file": _DAMAGED,
+    "AWS Error NETWORK_CONNECTION": "a store could not be reached: is its name right, is it up?",
     "Java heap space": "give Spark more memory: --conf spark.driver.memory=4g",
     "GC overhead limit exceeded": "give Spark more memory: --conf spark.driver.memory=4g",
     **dict.fromkeys(
@@ -194,6 +203,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _watch_interruptions()
     withhold_libraries()
     keep_freed_memory()
     sys.exit(run(sys.argv[1:]))
@@ -269,7 +279,29 @@ def _report_error(message: str, code: int) -> int:
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    _REACHED.set()
     raise KeyboardInterrupt
+
+
+def _watch_interruptions() -> None:
+    """End the process where SIGTERM does not: a library that waits for a store hears of none.
+
+    What a run staged is removed by the next one into the same folder; its manifest comes last.
+    """
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_end_where_stuck, args=(heard,), daemon=True).start()
+
+
+def _end_where_stuck(heard: int) -> None:
+    while signal.SIGTERM not in os.read(heard, 1):
+        pass
+    if _REACHED.wait(_HEARS_WITHIN):
+        time.sleep(_ENDS_WITHIN)
+    if is_of_stores():
+        _report_error(STUCK, INTERRUPTED)
+        os._exit(INTERRUPTED)
 
 
 def keep_traceback(error: Exception, arguments: Sequence[str]) -> str:
@@ -312,6 +344,9 @@ def _refusal(error: Exception) -> str | None:
     for phrase, advice in _ADVICE.items():
         if phrase in words:
             return f"{phrase}: {advice}"
+    if isinstance(error, OSError) and error.errno is None and is_of_stores():
+        # Arrow's words: they name the store, the bucket and what it said.
+        return words.partition("\n")[0]
     return _LOST if _is_of_lost_connection(error) else None
 
 

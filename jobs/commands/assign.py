@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO
 
@@ -13,8 +13,9 @@ import click
 from analytics.assignors.case import CaseError, read_case
 from analytics.assignors.group import Assignment, AssignmentRefusedError, Group, Outcome, measure
 from analytics.assignors.registry import ASSIGNORS
+from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.shared import output_options
+from jobs.cli.options.shared import format_options, output_options
 
 EPILOG = """
 \b
@@ -32,16 +33,9 @@ Examples:
     help="Which assignor; by default the one that the case names. The first four run in "
     "clients, the others on the broker.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the output.",
-)
+@format_options("text", "json")
 @output_options
-def assign(case: BinaryIO, assignor: str | None, style: str) -> int:
+def assign(case: BinaryIO, assignor: str | None, output_format: str) -> int:
     """Run an assignor on a case.
 
     CASE.json names topics and the members that want them; "-" reads it from stdin. Try a change
@@ -57,12 +51,12 @@ def assign(case: BinaryIO, assignor: str | None, style: str) -> int:
     try:
         assignment = ASSIGNORS[name](given.group)
     except AssignmentRefusedError as error:
-        click.echo(json.dumps({"error": str(error)}))
+        print_text(json.dumps({"error": str(error)}))
         return CANNOT_TELL
-    if style == "json":
-        click.echo(json.dumps({"assignment": assignment}))
+    if output_format == "json":
+        print_text(json.dumps({"assignment": assignment}))
     else:
-        _print_table(given.group, assignment, name)
+        print_text("\n".join(_lines(given.group, assignment, name)))
     return DONE
 
 
@@ -76,7 +70,7 @@ def _chosen(option: str | None, in_file: str | None, path: str) -> str:
     return name
 
 
-def _print_table(group: Group, assignment: Assignment, name: str) -> None:
+def _lines(group: Group, assignment: Assignment, name: str) -> Iterator[str]:
     outcome = measure(group, assignment)
     rows = [("MEMBER", "#PARTITIONS", "ASSIGNMENT")]
     for member in sorted(member.id for member in group.members):
@@ -86,13 +80,13 @@ def _print_table(group: Group, assignment: Assignment, name: str) -> None:
         )
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for member, count, partitions in rows:
-        click.echo(f"{member:<{widths[0]}}  {count:>{widths[1]}}  {partitions}")
-    click.echo()
-    click.echo(_summary(outcome, name))
+        yield f"{member:<{widths[0]}}  {count:>{widths[1]}}  {partitions}"
+    yield ""
+    yield _summary(outcome, name)
     if outcome.unread:
         why = "being handed over, assigned in the next rebalance"
         why = why if name == "cooperative-sticky" else "without an owner"
-        click.echo(f"{why}: {_partitions(_grouped(outcome.unread))}")
+        yield f"{why}: {_partitions(_grouped(outcome.unread))}"
 
 
 def _summary(outcome: Outcome, name: str) -> str:

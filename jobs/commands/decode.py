@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.options.answer import max_undecoded_option
 from jobs.cli.options.shared import (
     input_options,
@@ -15,7 +15,7 @@ from jobs.cli.options.shared import (
     output_options,
     selection_options,
     spark_options,
-    summary_format_option,
+    summary_format_options,
     workspace_folder,
 )
 
@@ -31,7 +31,7 @@ Examples:
 @inputs_argument
 @out_option
 @max_undecoded_option
-@summary_format_option
+@summary_format_options
 @selection_options
 @input_options
 @spark_options
@@ -51,5 +51,5 @@ def decode(console: Console, /, out: str | None, output_format: str, **options: 
     limit = options.pop("max_undecoded")
     with workspace_folder(out, console) as folder:
         result = decode_into(folder, console, **options)
-    click.echo(decode_summary(result.manifest, output_format))
+    print_text(decode_summary(result.manifest, output_format))
     return result.exit_code(limit)

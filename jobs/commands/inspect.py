@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.console import Console, pass_console
+from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.shared import input_options, inputs_argument, output_options
+from jobs.cli.options.shared import format_options, input_options, inputs_argument, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,14 +25,7 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @inputs_argument
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the output.",
-)
+@format_options("text", "json")
 @click.option(
     "--check-crc",
     is_flag=True,
@@ -53,7 +46,7 @@ def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # 
     from reports.inspection import render  # noqa: PLC0415
 
     found = inspect_inputs(console, **options)
-    click.echo(_as_json(found) if output_format == "json" else render(found))
+    print_text(_as_json(found) if output_format == "json" else render(found))
     # What could be read was shown; that something could not shows in the code.
     return CANNOT_TELL if found.get("unreadable") else DONE
 

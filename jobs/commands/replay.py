@@ -16,7 +16,7 @@ from jobs.cli.options.shared import (
     output_options,
     selection_options,
     spark_options,
-    summary_format_option,
+    summary_format_options,
     workspace_folder,
 )
 from jobs.cli.options.state import (
@@ -43,7 +43,7 @@ Examples:
 @settings_options
 @assume_option
 @dialect_option
-@summary_format_option
+@summary_format_options
 @selection_options
 @input_options
 @max_undecoded_option
@@ -88,7 +88,7 @@ def replay(
         exceeded = is_exceeded(state.source.manifest(), limit)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
-    click.echo(replay_summary(result.manifest, instant, output_format))
+    print_text(replay_summary(result.manifest, instant, output_format))
     return result.exit_code or (CANNOT_TELL if exceeded else DONE)
 
 

@@ -18,10 +18,11 @@ from analytics.decode.workload import is_small_plan
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
-from analytics.dump.files.storage import join, storage_of
+from analytics.dump.files.storage import storage_of
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import InputNotRecognizedError, WorkspaceError
 from analytics.gaps.internal_topics import is_unread
+from analytics.locations import join
 from analytics.tables.decoded_records import has_records
 from analytics.version import VERSION
 from analytics.workspace import LISTING, MANIFEST, Workspace

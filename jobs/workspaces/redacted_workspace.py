@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.redaction.redactor import Redactor, names_in, names_of_document
 from analytics.redaction.text import Pseudonyms
+from analytics.side_files import read_bytes
 from analytics.tables.decoded_records import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
@@ -47,10 +47,10 @@ def key_in(path: str) -> bytes:
         InputUnreadableError: It cannot be read.
     """
     try:
-        key = Path(path).read_bytes()
+        key = read_bytes(path)
         Pseudonyms(key)
-    except OSError as error:
-        raise InputUnreadableError(f"--redact {path}: {error.strerror or error}") from error
+    except InputUnreadableError as error:
+        raise InputUnreadableError(f"--redact {error}") from error
     except ValueError as error:
         hint = "head -c 32 /dev/urandom > KEYFILE makes one"
         raise InputNotRecognizedError(f"--redact {path}: {error}; {hint}") from error

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.errors import OutputRefusedError, WorkspaceError
+from analytics.errors import InputNotRecognizedError, OutputRefusedError, WorkspaceError
 from analytics.workspace import Part, Staging, Workspace
 from tests.support.written_workspace import EMPTY
 
@@ -92,7 +92,7 @@ def test_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_uri_of_no_known_scheme_is_refused() -> None:
-    with pytest.raises(WorkspaceError, match=r"cannot be opened"):
+    with pytest.raises(InputNotRecognizedError, match=r"nothing here opens URIs of nothing:"):
         Workspace("nothing://here/out")
 
 

@@ -18,8 +18,9 @@ from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.copies.leadership import NO_EPOCH, EpochLine, are_plausible, epoch_line
 from analytics.dump.files.model import NOTHING_KNOWN
-from analytics.dump.files.storage import ByteSource, is_uri, storage_of
+from analytics.dump.files.storage import ByteSource, storage_of
 from analytics.errors import InputUnreadableError
+from analytics.locations import is_uri
 from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:

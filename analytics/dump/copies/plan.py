@@ -40,8 +40,9 @@ from analytics.dump.files.model import (
     SegmentFile,
     Slice,
 )
-from analytics.dump.files.storage import ByteSource, base_name
+from analytics.dump.files.storage import ByteSource
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.locations import base_name
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:

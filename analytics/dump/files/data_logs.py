@@ -13,9 +13,10 @@ from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.walks import walk_segment
 from analytics.dump.files.data_topics import end_of, last_batch_of
 from analytics.dump.files.model import NOTHING_KNOWN
-from analytics.dump.files.storage import ByteSource, is_uri, join, storage_of
+from analytics.dump.files.storage import ByteSource, storage_of
 from analytics.epoch_times import LAST_MS, are_times, time_of
 from analytics.errors import InputUnreadableError
+from analytics.locations import base_name, is_uri, join
 from analytics.time_columns import TIMESTAMP, times_of
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ def _files(partition: PartitionCopy) -> Iterator[_File]:
 
 def _indexed(segment: SegmentFile, there: set[str]) -> IndexedTimes:
     nothing = IndexedTimes(np.empty(0, np.int64), np.empty(0, np.int64))
-    name = segment.path.rpartition("/")[2]
+    name = base_name(segment.path)
     index = name.removesuffix(_LOG) + _SUFFIX
     if not name.endswith(_LOG) or index not in there:
         return nothing

@@ -19,17 +19,7 @@ from analytics.dump.files.segments import (
     parse_properties,
     partition_of,
 )
-from analytics.dump.files.storage import (
-    Entry,
-    base_name,
-    expand_glob,
-    has_glob,
-    join,
-    local_path,
-    parent,
-    read_small,
-    storage_of,
-)
+from analytics.dump.files.storage import Entry, expand_glob, has_glob, read_small, storage_of
 from analytics.dump.records.raw_rows_files import (
     RawRows,
     rows_in_file,
@@ -37,6 +27,7 @@ from analytics.dump.records.raw_rows_files import (
     rows_in_table,
 )
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.locations import base_name, join, local_path, parent
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:

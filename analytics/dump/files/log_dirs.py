@@ -35,8 +35,9 @@ from analytics.dump.files.segments import (
     settle_swaps,
     snapshot_ends,
 )
-from analytics.dump.files.storage import base_name, join, parent, storage_of
+from analytics.dump.files.storage import storage_of
 from analytics.errors import InputNotRecognizedError
+from analytics.locations import base_name, join, parent
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analytics.dump.files.model import MAX_OFFSET, Ignored, Note, SegmentFile, Swap
-from analytics.dump.files.storage import Entry, join, read_small
+from analytics.dump.files.storage import Entry, read_small
 from analytics.errors import InputUnreadableError
+from analytics.locations import join
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:

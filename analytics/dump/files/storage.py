@@ -16,13 +16,13 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self, cast
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from analytics.dump.records.raw_records import PADDING
-from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.errors import InputUnreadableError
 from analytics.failed_reads import failed_here, is_nothing_there, shrunk, tried_again
+from analytics.locations import is_uri, join, local_path, open_location, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,7 +173,6 @@ def _opened(path: str) -> BinaryIO:
     return tried_again(lambda: Path(path).open("rb", buffering=0), path)
 
 
-_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -251,11 +250,20 @@ class LocalStorage:
 
 
 class ArrowStorage:
-    """A filesystem of Arrow's; ``prefix`` is what stands before its own paths in a URI."""
+    """A filesystem of Arrow's.
 
-    def __init__(self, filesystem: Any, prefix: str) -> None:  # noqa: ANN401 - pyarrow is untyped
+    ``prefix`` is what stands before a path in a URI, ``root`` what the filesystem has instead.
+    """
+
+    def __init__(
+        self,
+        filesystem: Any,  # noqa: ANN401 - pyarrow is untyped
+        prefix: str,
+        root: str = "",
+    ) -> None:
         self._filesystem = filesystem
         self._prefix = prefix
+        self._root = root
 
     def list(self, folder: str) -> list[Entry]:
         """Return what is in a folder, by name.
@@ -290,7 +298,8 @@ class ArrowStorage:
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", file), 1 << 16))
 
     def _inner(self, path: str) -> str:
-        return path.removeprefix(self._prefix).rstrip("/")
+        uri = uri_of(path)
+        return self._root + f"{uri.head}{uri.path}".removeprefix(self._prefix).rstrip("/")
 
 
 _LOCAL = LocalStorage()
@@ -301,37 +310,12 @@ def storage_of(path: str) -> Storage:
 
     Raises:
         InputNotRecognizedError: Nothing here opens URIs of that scheme.
+        GroupscopeError: The store refuses, or cannot be reached.
     """
-    return _arrow_storage(*urlsplit(path)[:2]) if is_uri(path) else _LOCAL
-
-
-def is_uri(path: str) -> bool:
-    """Whether a path is a URI of another filesystem than the local one."""
-    return bool(_URI.match(path)) and not path.startswith("file:")
-
-
-def local_path(location: str) -> str:
-    """Return a ``file:`` URI as a plain path, anything else as it is."""
-    return unquote(urlsplit(location).path) if location.startswith("file:") else location
-
-
-def join(folder: str, name: str) -> str:
-    """Return the path of something in a folder."""
-    return f"{folder.rstrip('/')}/{name}" if folder else name
-
-
-def parent(path: str) -> str:
-    """Return the folder that a path lies in."""
-    if is_uri(path):
-        return path.rstrip("/").rpartition("/")[0]
-    return os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - links stay as given
-
-
-def base_name(path: str) -> str:
-    """Return the last name of a path; that of the folder itself for ``.`` and the like."""
-    if is_uri(path):
-        return path.rstrip("/").rpartition("/")[2]
-    return os.path.basename(os.path.abspath(path))  # noqa: PTH100, PTH119 - links stay as given
+    if not is_uri(path):
+        return _LOCAL
+    uri = uri_of(path)
+    return _arrow_storage(uri.scheme, uri.authority, uri.query)
 
 
 def read_small(path: str, limit: int) -> bytes:
@@ -365,7 +349,8 @@ def refusal(path: str) -> str | None:
 
 def has_glob(path: str) -> bool:
     """Whether a path holds a wildcard."""
-    return bool(_GLOB.search(path))
+    uri = uri_of(path) if is_uri(path) else None
+    return bool(_GLOB.search(uri.path if uri else path))
 
 
 def expand_glob(pattern: str) -> list[str]:
@@ -378,12 +363,10 @@ def expand_glob(pattern: str) -> list[str]:
 
 
 def _glob_parts(pattern: str) -> tuple[str, list[str]]:
-    split = urlsplit(pattern) if is_uri(pattern) else None
-    head = f"{split.scheme}://{split.netloc}/" if split else ""
-    rest = pattern.removeprefix(head)
-    if rest.startswith("/"):
-        head += "/"
-    return head, [part for part in rest.split("/") if part]
+    if is_uri(pattern):
+        uri = uri_of(pattern)
+        return f"{uri.head}/{uri.query}", [part for part in uri.path.split("/") if part]
+    return "/" if pattern.startswith("/") else "", [part for part in pattern.split("/") if part]
 
 
 def _expand(folders: list[str], parts: Sequence[str]) -> list[str]:
@@ -413,22 +396,9 @@ def _listed(storage: Storage, folder: str) -> list[Entry]:
 
 
 @cache
-def _arrow_storage(scheme: str, authority: str) -> ArrowStorage:
-    from pyarrow import ArrowException  # noqa: PLC0415
-    from pyarrow.fs import FileSystem  # noqa: PLC0415
-
-    # Hadoop's name for what Arrow calls s3.
-    arrow_scheme = {"s3a": "s3", "s3n": "s3"}.get(scheme, scheme)
-    try:
-        filesystem, inner = FileSystem.from_uri(f"{arrow_scheme}://{authority}/")
-    except (ArrowException, OSError, ValueError) as error:
-        raise InputNotRecognizedError(
-            f"{scheme}://{authority}: nothing here opens this URI ({_first_line(error)}); "
-            f"give a local path, or an hdfs://, s3://, gs:// or file: URI"
-        ) from error
-    prefix = f"{scheme}://{authority}"
-    # An object store's own paths begin with the bucket, which stands where a host would.
-    return ArrowStorage(filesystem, f"{scheme}://" if inner.rstrip("/") == authority else prefix)
+def _arrow_storage(scheme: str, authority: str, query: str) -> ArrowStorage:
+    filesystem, root = open_location(f"{scheme}://{authority}/{query}")
+    return ArrowStorage(filesystem, f"{scheme}://{authority}", root.rstrip("/"))
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -467,8 +437,3 @@ def _arrow_entry(info: Any) -> Entry:  # noqa: ANN401 - pyarrow is untyped
     return Entry(
         info.base_name, info.type is FileType.Directory, info.size or 0, info.mtime_ns or 0
     )
-
-
-def _first_line(error: Exception) -> str:
-    text = getattr(error, "strerror", None) or str(error)
-    return str(text).partition("\n")[0]

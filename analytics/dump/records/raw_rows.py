@@ -37,8 +37,8 @@ from analytics.dump.records.raw_rows_columns import (
 )
 from analytics.dump.records.raw_rows_files import BINARY, TABLE, columns_of_folders
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.locations import base_name, for_spark, open_location
 from analytics.spark_worker import on_worker
-from analytics.workspace import open_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -256,7 +256,7 @@ def _lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     shown = [path for path in paths if not _is_hidden(path)]
     found = []
     if shown:
-        text = _reader(spark).text(shown)
+        text = _reader(spark).text([*map(for_spark, shown)])
         found.append(
             text.select(F.col("value").alias("line"), F.col("_metadata.file_path").alias("file"))
         )
@@ -303,7 +303,7 @@ def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
             raise InputNotRecognizedError(
                 f"{path}: Spark reads no Parquet whose name begins with _: give it another name"
             )
-    frame = _reader(spark).parquet(*paths)
+    frame = _reader(spark).parquet(*map(for_spark, paths))
     wanted = [name for name in _JSON_FIELDS if name in frame.columns]
     origin = {"file": F.col("_metadata.file_path"), "row": F.col("_metadata.row_index") + 1}
     return frame.select(
@@ -454,7 +454,7 @@ def _of_avro(path: str) -> list[str]:
 
 def _is_hidden(path: str) -> bool:
     """Return whether Spark takes a file for none of data."""
-    return path.rstrip("/").rpartition("/")[2].startswith(("_", "."))
+    return base_name(path).startswith(("_", "."))
 
 
 def _lines_of_file(path: str) -> Iterator[pa.RecordBatch]:

@@ -11,8 +11,9 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from analytics.dump.files.storage import Entry, base_name, join, parent, read_small, storage_of
+from analytics.dump.files.storage import Entry, read_small, storage_of
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.locations import base_name, is_uri, join, parent, uri_of
 from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
@@ -210,13 +211,15 @@ def _check_place(
 
 def columns_of_folders(path: str) -> set[str]:
     """Return which of topic and partition the folders of a file name (``partition=9``)."""
-    named = {each.partition("=")[0] for each in parent(path).split("/") if "=" in each}
+    above = parent(path)
+    folders = uri_of(above).path if is_uri(above) else above
+    named = {each.partition("=")[0] for each in folders.split("/") if "=" in each}
     return named & PLACE_COLUMNS
 
 
 def _place_in_name(path: str) -> tuple[str, int] | None:
     """Return the partition of an internal topic that a file's name begins with; None if none."""
-    found = _NAMED_PLACE.match(path.rpartition("/")[2])
+    found = _NAMED_PLACE.match(base_name(path))
     return (found[1], int(found[2])) if found else None
 
 

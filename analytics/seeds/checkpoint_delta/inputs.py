@@ -23,18 +23,9 @@ from analytics.dump.files.inputs import is_log_directory, recognize
 from analytics.dump.files.log_dirs import read_copies
 from analytics.dump.files.model import MAX_OFFSET, Note, PartitionCopy
 from analytics.dump.files.segments import holds_partition, partition_of
-from analytics.dump.files.storage import (
-    Entry,
-    base_name,
-    expand_glob,
-    has_glob,
-    join,
-    local_path,
-    parent,
-    read_small,
-    storage_of,
-)
+from analytics.dump.files.storage import Entry, expand_glob, has_glob, read_small, storage_of
 from analytics.errors import InputNotRecognizedError
+from analytics.locations import base_name, join, local_path, parent
 from analytics.seeds.checkpoint_delta.control_segments import (
     IDS,
     RECORDS,

@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -226,7 +225,7 @@ def read_initial_offsets(path: str | None) -> dict[Partition, int]:
     if path is None:
         return {}
     found: dict[Partition, int] = {}
-    for place, row in enumerate(_rows(read_bytes(Path(path)), path), 1):
+    for place, row in enumerate(_rows(read_bytes(path), path), 1):
         where = f"{path}, row {place}"
         if not isinstance(row, dict):
             raise bad(where, "the row", row, "topic, partition and offset")

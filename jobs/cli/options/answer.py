@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import click
 
 from jobs.cli.console import Console
-from jobs.cli.options.shared import NO_COLOR, Decorated, in_order
+from jobs.cli.options.shared import NO_COLOR, Decorated, format_options, in_order
 from reports.layout.output_format import FORMATS, OutputFormat
 from schemas.finding_rules import SEVERITIES
 
@@ -90,14 +90,7 @@ def is_exceeded(manifest: Mapping[str, Any], limit: Limit | None) -> bool:
 _TAKES_TABLE = "takes_table"
 
 _options = in_order(
-    click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(FORMATS),
-        default="text",
-        show_default=True,
-        help="Format of the output.",
-    ),
+    format_options(*FORMATS),
     click.option("--wide", is_flag=True, help="Let text be wider than 120 columns."),
     click.option(
         "--top", type=click.IntRange(min=1), metavar="N", help="Show the first N rows of a table."
@@ -114,7 +107,7 @@ _options = in_order(
 
 
 def rows_options(function: Decorated) -> Decorated:
-    """Declare `--format`, `--wide`, `--top`, `--sort` and `--only-problems`.
+    """Declare `--format`, `--output`, `--wide`, `--top`, `--sort` and `--only-problems`.
 
     The command takes all of them, and `--table` where it has one, as `output_format`.
 
@@ -217,7 +210,9 @@ def table_option(
 
 
 def _shows_colors() -> bool:
-    """Return whether stdout is a terminal, and nobody asked for no colors."""
+    """Return whether the answer goes to a terminal, and nobody asked for no colors."""
     context = click.get_current_context(silent=True)
-    asked = context is None or context.color is not False
+    asked = context is None or (
+        context.color is not False and context.ensure_object(Console).output is None
+    )
     return asked and not os.environ.get(NO_COLOR) and sys.stdout.isatty()

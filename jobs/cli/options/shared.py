@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from analytics.locations import check_scheme, is_uri, local_path
 from jobs.cli.console import Console
 from schemas import INTERNAL_TOPICS
 
@@ -262,10 +263,10 @@ def _note_shared(ctx: click.Context, _parameter: click.Parameter, value: bool) -
 
 def _shared_folder(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Create the folder as others may read it; without `--shared-out` a workspace is private."""
-    if value is None or not ctx.meta.get(_SHARED_OUT) or "://" in value:
+    if value is None or not ctx.meta.get(_SHARED_OUT) or is_uri(value):
         return value
     try:
-        Path(value).mkdir(parents=True, exist_ok=True)
+        Path(local_path(value)).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.BadParameter(f"{value}: {error.strerror}", param=parameter) from error
     return value
@@ -294,15 +295,44 @@ def out_options(text: str, *, required: bool = False) -> Callable[[Any], Any]:
 out_option = out_options("Keep the workspace in this folder; by default a temporary one is used.")
 """`--out` as `out: str | None`, and `--shared-out`."""
 
-summary_format_option = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the summary.",
-)
-"""`--format` of what a command that writes tables prints, as `output_format`."""
+
+def _note_output(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is None:
+        return
+    if not value or (not is_uri(value) and Path(local_path(value)).is_dir()):
+        raise click.BadParameter(f"{value or 'nothing'} is no file", ctx=ctx, param=parameter)
+    check_scheme(value)
+    ctx.ensure_object(Console).output = value
+
+
+def format_options(*formats: str, text: str = "Format of the output.") -> Callable[[Any], Any]:
+    """Return `--format` as `output_format`, and `--output`, which says where `print_text` prints.
+
+    Args:
+        formats: All, the first by default.
+        text: The help of `--format`.
+    """
+    return in_order(
+        click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(formats),
+            default=formats[0],
+            show_default=True,
+            help=text,
+        ),
+        click.option(
+            "--output",
+            metavar="FILE",
+            expose_value=False,
+            callback=_note_output,
+            help="Write the answer into this file, whole, instead of to stdout.",
+        ),
+    )
+
+
+summary_format_options = format_options("text", "json", text="Format of the summary.")
+"""`--format` of what a command that writes tables prints, as `output_format`, and `--output`."""
 
 
 @contextmanager

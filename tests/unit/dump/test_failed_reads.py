@@ -30,6 +30,7 @@ from analytics.dump.files.storage import (
 )
 from analytics.engine.part_runs import get_value, put_value
 from analytics.errors import InputUnreadableError, ReadFailedError, WorkspaceError
+from analytics.failed_reads import tried_again
 from analytics.workspace import reading
 
 DUMP = Path(__file__).parents[2] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
@@ -286,3 +287,18 @@ def test_a_file_that_only_whoever_plans_cannot_open_is_read(
     assert any(each.unreadable for each in planned.slices)
     opening("nothing")
     assert decoded(planned, tmp_path / "b") == whole
+
+
+def test_no_other_try_begins_after_half_a_minute(
+    monkeypatch: pytest.MonkeyPatch, waited: list[float]
+) -> None:
+    now = [0.0]
+
+    def read() -> bytes:
+        now[0] += 20
+        raise SLOW_DOWN
+
+    monkeypatch.setattr(failed_reads, "monotonic", lambda: now[0])
+    with pytest.raises(ReadFailedError):
+        tried_again(read, "s3://b/a.log")
+    assert (now[0], len(waited)) == (40, 1)

@@ -14,12 +14,7 @@ from analytics.dump.files.storage import (
     ArrowStorage,
     LocalStorage,
     Storage,
-    base_name,
     expand_glob,
-    is_uri,
-    join,
-    local_path,
-    parent,
     read_small,
 )
 from analytics.errors import InputUnreadableError
@@ -103,32 +98,6 @@ def test_wildcards_match_names_and_no_hidden_ones(
     assert expand_glob(f"{tmp_path}/.a*") == [f"{tmp_path}/.a3"]
     monkeypatch.chdir(tmp_path)
     assert expand_glob("b*/f") == ["b1/f"]
-
-
-@pytest.mark.parametrize(
-    ("path", "uri"),
-    [
-        ("hdfs://n/x", True),
-        ("s3a://b/x", True),
-        ("file:///x", False),
-        ("/a/b", False),
-        ("a:b", False),
-    ],
-)
-def test_what_is_a_uri(path: str, uri: bool) -> None:
-    assert is_uri(path) is uri
-
-
-def test_parts_of_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert local_path("file:///a%20b") == "/a b"
-    assert join("/", "x") == "/x"
-    assert join("/a/", "x") == "/a/x"
-    assert join("", "x") == "x"
-    assert parent("hdfs://n/a/b/") == "hdfs://n/a"
-    assert base_name("hdfs://n/a/b/") == "b"
-    assert base_name(".") == tmp_path.name
-    assert parent("x") == str(tmp_path)
 
 
 def test_small_files_are_read_up_to_a_limit(tmp_path: Path) -> None:

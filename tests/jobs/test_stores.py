@@ -1,0 +1,170 @@
+"""A dump, workspace, page, findings and files in a store of objects are those of a local disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.locations import join
+from tests.conftest import Groupscope
+from tests.support.store import Store, store_here
+
+DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A store, empty at first."""
+    with store_here() as here:
+        yield here
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that commands are run in: nothing may appear in it."""
+    place = tmp_path / "cwd"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+def local(folder: Path) -> dict[str, bytes]:
+    """Return the files in a folder, by the path in it."""
+    return {
+        str(each.relative_to(folder)): each.read_bytes()
+        for each in folder.rglob("*")
+        if each.is_file()
+    }
+
+
+def named_alike(value: Any, names: dict[str, str]) -> Any:
+    """Return JSON in which locations are other ones."""
+    text = json.dumps(value, default=str)
+    for name, other in names.items():
+        text = text.replace(json.dumps(name)[1:-1], other)
+    return json.loads(text)
+
+
+def without_times(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest without what a copy of a dump has of its own: when files were written."""
+    return {name: each for name, each in manifest.items() if name != "input_listing"}
+
+
+def rows_of(content: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file."""
+    rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(content)).to_pylist()
+    return rows
+
+
+def test_a_dump_in_a_store_is_the_same_dump(
+    groupscope: Groupscope, store: Store, folder: Path
+) -> None:
+    there = store.put(DUMP, "looked-at/broker-1")
+    theirs = groupscope("inspect", DUMP, "--format", "json")
+    for location in (there, there.replace("s3://", "s3a://")):
+        ours = groupscope("inspect", location, "--format", "json")
+        names = {location: str(DUMP)}
+        assert json.loads(ours.stdout)["rows"], ours.stderr
+        assert without_times(named_alike(json.loads(ours.stdout), names)) == without_times(
+            json.loads(theirs.stdout)
+        )
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_an_audit_from_a_store_into_a_store(
+    groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, scheme: str
+) -> None:
+    there = store.put(DUMP, f"{scheme}/broker-1").replace("s3://", f"{scheme}://")
+    out = store.location(f"audited-{scheme}", scheme)
+    metrics = store.location(f"metrics-{scheme}.prom", scheme)
+    answer = groupscope("audit", there, "--out", out, "--metrics", metrics, "--format", "json")
+    here = tmp_path / "audited"
+    plain = groupscope(
+        "audit", DUMP, "--out", here, "--metrics", tmp_path / "m.prom", "--format", "json"
+    )
+    assert answer.returncode == plain.returncode, answer.stderr
+    assert list(folder.iterdir()) == []
+    ours, theirs = store.files(f"audited-{scheme}"), local(here)
+    assert ours.keys() == theirs.keys()
+    head, _, query = there.partition("?")
+    # A file of the dump has the query behind it, the dump in a command its quotes around it.
+    names = {shlex.quote(there): "DUMP", there: "DUMP", head: "DUMP", f"?{query}": ""}
+    names |= {shlex.quote(str(DUMP)): "DUMP", str(DUMP): "DUMP"}
+    for name in sorted(theirs):
+        if name.endswith(".parquet"):
+            assert named_alike(rows_of(ours[name]), names) == named_alike(
+                rows_of(theirs[name]), names
+            ), name
+    for name in ("findings.jsonl", "summary.json"):
+        assert ours[name], name
+    assert named_alike(ours["findings.jsonl"].decode(), names) == named_alike(
+        theirs["findings.jsonl"].decode(), names
+    )
+    assert f"audit: {store.location(f'audited-{scheme}/report/index.html', scheme)}" in (
+        answer.stderr
+    )
+    assert store.files("")[f"metrics-{scheme}.prom"].endswith(b"# EOF\n")
+
+
+@pytest.mark.long
+def test_a_page_is_made_again_where_its_workspace_lies(
+    groupscope: Groupscope, store: Store, folder: Path, failover_audited: Path
+) -> None:
+    there = store.put(failover_audited, "audited")
+    for form in ("text", "markdown", "json"):
+        ours = groupscope("report", there, "--format", form)
+        theirs = groupscope("report", failover_audited, "--format", form)
+        assert (ours.returncode, ours.stdout) == (0, theirs.stdout), ours.stderr
+    page = store.location("page.html")
+    assert groupscope("report", there, "--output", page).stdout == f"{page}\n"
+    assert store.files("")["page.html"] == store.files("audited")["report/index.html"]
+    assert list(folder.iterdir()) == []
+
+
+def test_what_lies_beside_a_dump_and_the_answer_may_be_in_a_store(
+    groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, failover_workspace: Path
+) -> None:
+    sides = tmp_path / "sides"
+    sides.mkdir()
+    ends = "topic,partition,log_start_offset,log_end_offset\nparcels,0,0,123456\n"
+    (sides / "ends.csv").write_text(ends, "utf-8")
+    (sides / "settings.yaml").write_text("offsets.retention.minutes: 7\n", "utf-8")
+    there = store.put(sides, "sides")
+    asked = ("lag", failover_workspace, "--format", "json")
+    plain = groupscope(
+        *asked, "--end-offsets", sides / "ends.csv", "--config", sides / "settings.yaml"
+    )
+    ours = groupscope(
+        *(*asked, "--end-offsets", join(there, "ends.csv")),
+        *("--config", join(there, "settings.yaml"), "--output", store.location("lag.json")),
+    )
+    assert (ours.returncode, ours.stdout) == (plain.returncode, ""), ours.stderr
+    assert store.files("")["lag.json"].decode() == plain.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_offsets_are_given_back_in_a_store(
+    groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, failover_workspace: Path
+) -> None:
+    asked = ("restore", failover_workspace, "--group", "*", "--as-of", "2026-11-21T09:17:00Z")
+    plain = groupscope(*asked, "--out", tmp_path / "rescue")
+    out = store.location("rescue")
+    for _ in range(2):
+        ours = groupscope(*asked, "--out", out)
+        assert (ours.returncode, ours.stdout) == (plain.returncode, plain.stdout), ours.stderr
+        assert store.files("rescue") == local(tmp_path / "rescue")
+    store.put(folder.parent / "rescue", "foreign")
+    store.remove("foreign/restore.json")
+    refused = groupscope(*asked, "--out", store.location("foreign"))
+    assert refused.returncode == 2
+    assert "was not written by restore" in refused.stderr
+    assert list(folder.iterdir()) == []
