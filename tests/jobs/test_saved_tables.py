@@ -121,29 +121,6 @@ def test_a_rule_that_was_not_applied_did_not_find_nothing(
     assert len(rows) == 2 * len(counted)
 
 
-@pytest.mark.long
-def test_the_same_audit_once_more_is_there_once(
-    groupscope: Groupscope, spark: SparkSession, audits: dict[str, Path], tmp_path: Path
-) -> None:
-    def contents() -> dict[str, list[str]]:
-        names = [each.name for each in spark.catalog.listTables(SCHEMA)]
-        return {name: sorted(map(str, spark.table(f"{SCHEMA}.{name}").collect())) for name in names}
-
-    before = contents()
-    again = groupscope(
-        *("audit", audits["end"], "--out", tmp_path / "again", "--save-tables", SCHEMA),
-        *("--since", audits["before"], "--fail-on", "never"),
-    )
-    assert again.returncode in {0, 3}, again.stderr
-    after = contents()
-    # What is compared with an earlier audit is saved, and makes no other run.
-    changes = {"finding_changes", "saved_runs", "applied_rules", "data_quality"}
-    assert {name: rows for name, rows in after.items() if name not in changes} == {
-        name: rows for name, rows in before.items() if name not in changes
-    }
-    assert len(after["saved_runs"]) == len(audits)
-
-
 def test_a_replay_is_the_run_that_a_notebook_saves(
     groupscope: Groupscope, spark: SparkSession, failover_workspace: Path
 ) -> None:
