@@ -80,7 +80,9 @@ def _names_of_section(place: str) -> tuple[str, ...]:
     return words
 
 
-TABLE_KINDS = frozenset({"decoded", "data_log", "state", "history", "evaluation", "control"})
+TABLE_KINDS = frozenset(
+    {"decoded", "data_log", "state", "history", "evaluation", "control", "saved"}
+)
 TEXT_TYPES = frozenset({"string", "array<string>"})
 _FORMS_OF_NAMES = {
     "group_id": "group",

@@ -8,16 +8,18 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import polars as pl
-import pyarrow.dataset as ds
 
 from analytics.decode.workload import is_small_workspace
 from analytics.engine.part_runs import PartRunner
+from analytics.errors import EnvironmentUnfitError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import gap_rows
 from analytics.gaps.uncertain_metadata import uncertain_metadata
+from analytics.library.saved_runs import lacking, run_of
+from analytics.library.saved_tables import PARQUET, Target, table_frame
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.data_quality.question import DATA_QUALITY
 from analytics.questions.describe.question import DESCRIBE
@@ -52,49 +54,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from analytics.questions.answer import Answer
     from analytics.questions.forensics.incident import Window
-    from schemas.table_contract import Table
 
 # What a question was answered with, as a notebook has it: each table an attribute.
-
-# Tables of a workspace as DataFrames, by their contracts.
-
-ROWS_AS_VALUES = 2_000
-"""Up to so many rows are handed to Spark as values instead of files.
-
-Opening files again in every query costs more than such a table holds, and only of values does the
-optimizer know that there are none: it then leaves out what an empty table would be joined to.
-"""
-
-
-def table_frame(
-    spark: SparkSession, workspace: Workspace, folder: str, contract: Table
-) -> DataFrame:
-    """Return a table of a workspace.
-
-    Args:
-        spark: The session.
-        workspace: Where it is.
-        folder: Its folder there ("decoded/offset_commit").
-        contract: Its columns; those that its files lack are null.
-    """
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - heavy, as Spark is
-    from pyspark.sql.types import StructType  # noqa: PLC0415
-
-    schema = cast("StructType", StructType.fromDDL(contract.ddl(not_null=False)))
-    files = ds.dataset(
-        workspace.path(folder),
-        schema=to_arrow_schema(schema, timezone="UTC"),
-        filesystem=workspace.filesystem,
-        format="parquet",
-    )
-    if files.count_rows() <= ROWS_AS_VALUES:
-        values: DataFrame = spark.createDataFrame(files.to_table(), schema)
-        return values
-    return spark.read.schema(schema).parquet(workspace.table(folder))
 
 
 class Answered:
@@ -114,9 +79,15 @@ class Answered:
     """
 
     def __init__(
-        self, question: str, answer: Answer, state: ReplayedWorkspace, spark: SparkSession | None
+        self,
+        question: str,
+        answer: Answer,
+        state: ReplayedWorkspace,
+        spark: SparkSession | None,
+        settings: Any = None,  # noqa: ANN401 - of each question its own
     ) -> None:
         self.question = question
+        self._spark, self._state, self._settings = spark, state, settings
         self.cannot_tell: tuple[str, ...] = answer.cannot_tell
         self.warnings: tuple[str, ...] = answer.warnings
         self.statements: tuple[str, ...] = answer.statements
@@ -186,6 +157,33 @@ class Answered:
         frame: pd.DataFrame = self.to_arrow(name).to_pandas()
         return frame
 
+    def save(
+        self,
+        schema: str,
+        *,
+        tables: Sequence[str] | None = None,
+        cluster: str | None = None,
+        table_format: str = PARQUET,
+    ) -> str:
+        """Save tables of the answer to a schema of a catalog, as `State.save` those of a state.
+
+        The gaps are saved, too, as the table `gaps`.
+
+        Raises:
+            KeyError: The answer has no such table.
+            GroupscopeError: As `State.save`.
+        """
+        names = (*self.tables, GAPS) if tables is None else tuple(tables)
+        for name in names:
+            if name != GAPS:
+                self._check(name)
+        rows = {**self._counts, GAPS: self._gap_rows.num_rows}
+        asked = {"settings": self._settings, "given": self._state.settings}
+        run = run_of(self._state, self.question, asked, cluster=cluster)
+        target = Target(session_to_save_in(self._spark), schema, table_format)
+        target.save(run, {name: self._frames[name] for name in names}, rows)
+        return run.run_id
+
     def _check(self, name: str) -> None:
         if name not in self._rows:
             hint = did_you_mean(name, self._rows, "there are")
@@ -219,6 +217,17 @@ class Answered:
         gaps = f"<p>cannot tell:</p><ul>{items}</ul>" if items else ""
         heads = "<tr><th>table</th><th>rows</th></tr>"
         return f"<p><b>{escape(self.question)}</b></p><table>{heads}{rows}</table>{gaps}"
+
+
+def session_to_save_in(spark: SparkSession | None) -> SparkSession:
+    """Return the session, whose catalogs tables are saved to.
+
+    Raises:
+        EnvironmentUnfitError: There is none.
+    """
+    if spark is None:
+        raise EnvironmentUnfitError("a catalog is Spark's: give replay() a session to save tables")
+    return spark
 
 
 def _frames(
@@ -336,7 +345,7 @@ class State:
         answer = question.ask(state, settings)
         uncertain = uncertain_metadata(state, question.needs_of(settings))
         answer = replace(answer, doubts=(*answer.doubts, *uncertain))
-        return Answered(question.name, answer, state, self._spark)
+        return Answered(question.name, answer, state, self._spark, settings)
 
     def _states_around(
         self,
@@ -403,17 +412,7 @@ class State:
     @property
     def lacks(self) -> tuple[str, ...]:
         """What the dump lacks of the internal topics, a sentence a partition; empty: nothing."""
-        absent = [
-            f"{topic}-{number} is not in the dump"
-            for topic, numbers in self.manifest["absent_partitions"].items()
-            for number in numbers
-        ]
-        lost = [
-            each["lacks"]
-            for each in self.manifest["partitions"]
-            if each.get("is_leading", True) and each.get("lacks")
-        ]
-        return (*absent, *lost)
+        return tuple(each["words"] for each in lacking(self.manifest))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -433,6 +432,46 @@ class State:
         if self._spark is None:
             return pl.DataFrame(pl.from_arrow(StoredTables(self._workspace).read(name)))
         return table_frame(self._spark, self._workspace, folder_of(name), table(name))
+
+    def save(
+        self,
+        schema: str,
+        *,
+        tables: Sequence[str] | None = None,
+        cluster: str | None = None,
+        table_format: str = PARQUET,
+    ) -> str:
+        """Save tables to a schema of a catalog of the session, beside those of other runs.
+
+        Each has the columns of its contract and `cluster`, `run_id` and `as_of`. What was read and
+        asked alike has one id: saved again, it takes its own place (docs/history.md).
+
+        Args:
+            schema: `SCHEMA` or `CATALOG.SCHEMA`; it has to be there. Tables in it have their names
+                of here, and are made where they are not there yet.
+            tables: The tables that are saved; None is all of the state.
+            cluster: What the cluster is called; by default the id that the dump has.
+            table_format: What tables are made as: "parquet", "delta", "iceberg".
+
+        Returns:
+            The id of the run.
+
+        Raises:
+            KeyError: The replay made no such table.
+            EnvironmentUnfitError: There is no session.
+            OutputRefusedError: There is no such schema or format, a table there has other columns,
+                or what has that name there is another cluster. Nothing is written.
+            SettingRefusedError: The dump has no id of its cluster and none is named, or a name
+                cannot be kept.
+        """
+        names = self.tables if tables is None else tuple(tables)
+        spark = session_to_save_in(self._spark)
+        frames = {name: self.table(name) for name in names}
+        run = run_of(self.replayed, "replay", cluster=cluster)
+        stored = StoredTables(self._workspace)
+        counts = {name: stored.count(name) for name in names}
+        Target(spark, schema, table_format).save(run, frames, counts)
+        return run.run_id
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of Spark, or of polars
         if name.startswith("_"):

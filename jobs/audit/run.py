@@ -52,6 +52,7 @@ from jobs.spark.session import one_session
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
+from jobs.workspaces.saved import OF_AUDIT, saving_of
 from reports.findings import (
     AuditFindings,
     answer_of,
@@ -64,11 +65,13 @@ from reports.page.forms import html_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from analytics.library.saved_runs import Run
     from analytics.questions.findings.findings_in_parts import FindingCounts
     from analytics.questions.question import Question
     from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
+    from jobs.workspaces.saved import Saving
 
 # `--on-findings COMMAND`: a command of the team's own that is told what an audit found.
 
@@ -109,6 +112,7 @@ def run_hook(console: Console, command: str, location: str, summary: str) -> Non
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""
+AUDIT: Final = "audit"
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
     *("committed_offsets", "pending_offsets", "coordinator_epochs", "offset_history"),
@@ -131,6 +135,9 @@ class AuditOptions:
         redact: A file with the key of pseudonyms; None leaves names as they are.
         expectations: A folder with suites of a team's own.
         retention_minutes: Retentions that are tried.
+        save_tables: The schema of a catalog that tables are saved to, too.
+        save_format: What tables that are not there yet are made as.
+        cluster: What saved tables call the cluster; None is its id.
     """
 
     out: str
@@ -142,6 +149,15 @@ class AuditOptions:
     redact: str | None = None
     expectations: str | None = None
     retention_minutes: tuple[int, ...] = ()
+    save_tables: str | None = None
+    save_format: str = "parquet"
+    cluster: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What of them tables are made by; that of an earlier audit, nothing but comparison is."""
+        made_by = ("retention_minutes", "end_offsets", "expectations", "redact")
+        return {name: getattr(self, name) for name in made_by}
 
 
 @one_session()
@@ -158,11 +174,20 @@ def audit_of(
     """
     # What is wrong with a suite is said before anything is done.
     team_suites(audit_options.expectations)
+    saving = saving_of(
+        console,
+        save_tables=audit_options.save_tables,
+        save_format=audit_options.save_format,
+        cluster=audit_options.cluster,
+        options=options,
+    )
+    if saving is not None:
+        saving.check()
     with _earlier(audit_options.since) as before:
-        asking = _Asking(console, audit_options, before, output_format)
+        asking = _Asking(console, audit_options, before, output_format, saving)
         if audit_options.redact is None:
             asked_of = input_words(options["inputs"], options)
-            with _audited(console, audit_options, options) as asked:
+            with _audited(console, audit_options, options, saving) as asked:
                 return _answered(asking, asked, asked_of)
         key = key_in(audit_options.redact)
         # Names never reach the folder, nor what is said meanwhile.
@@ -170,7 +195,7 @@ def audit_of(
         with tempfile.TemporaryDirectory(prefix="groupscope-") as parts:
             with (
                 tempfile.TemporaryDirectory(prefix="groupscope-") as folder,
-                _audited(held, replace(audit_options, out=folder), options) as asked,
+                _audited(held, replace(audit_options, out=folder), options, saving) as asked,
             ):
                 unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]), parts)
             if unnamed.redactor is not None:
@@ -187,12 +212,14 @@ class _Asking:
         options: Of the audit.
         before: The findings of an earlier audit; None where there is none to compare with.
         output_format: Of the answer.
+        saving: Where tables are saved to, too; None is nowhere.
     """
 
     console: Console
     options: AuditOptions
     before: PartedTable | None
     output_format: str
+    saving: Saving | None
 
 
 @dataclass(frozen=True)
@@ -205,6 +232,7 @@ class _Audited:
         failed: By question why it could not be asked.
         is_open: Whether a question was not answered, or not wholly.
         redactor: What took the names out; None where they are there.
+        run: What tables are saved of; None where they are not.
     """
 
     state: Replayed
@@ -212,11 +240,15 @@ class _Audited:
     failed: Mapping[str, str]
     is_open: bool
     redactor: Redactor | None = None
+    run: Run | None = None
 
 
 @contextmanager
 def _audited(
-    console: Console, audit_options: AuditOptions, options: Mapping[str, Any]
+    console: Console,
+    audit_options: AuditOptions,
+    options: Mapping[str, Any],
+    saving: Saving | None,
 ) -> Iterator[_Audited]:
     """Replay into the folder and answer every question there."""
     _, code = replay_into_folder(console, audit_options.out, needs=NEEDS, options=options)
@@ -227,6 +259,8 @@ def _audited(
     quiet = replace(console, quiet=True)
     with replayed(quiet, needs=NEEDS, out=audit_options.out, **own) as found:
         state = replace(found, exit_code=found.exit_code or code)
+        # What cannot be saved is said before all questions are asked.
+        run = None if saving is None else _run(saving, audit_options, state)
         failed, gaps, is_open = _ask(console, audit_options, state, own)
         timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
         verdicts = timeline.rows(OFFSET_VERDICTS)
@@ -240,7 +274,7 @@ def _audited(
         )
         quality = DATA_QUALITY.ask(state, settings)
         checked = {name: quality.rows(name) for name in quality.tables}
-        yield _Audited(state, {OFFSET_VERDICTS: verdicts, **checked}, failed, is_open)
+        yield _Audited(state, {OFFSET_VERDICTS: verdicts, **checked}, failed, is_open, run=run)
 
 
 def _redacted(
@@ -271,6 +305,7 @@ def _redacted(
         {name: redactor.text.replaced(why) for name, why in audited.failed.items()},
         audited.is_open,
         redactor,
+        None if audited.run is None else _without_names(audited.run, redactor),
     )
 
 
@@ -301,6 +336,8 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     # The last: where it is missing, no audit came to its end.
     summary_file = write_text(join(folder, SUMMARY), summary_text)
     console.say(f"audit: {page}")
+    if asking.saving is not None and audited.run is not None:
+        asking.saving.save(Workspace(audit_options.out), audited.run, OF_AUDIT)
     if audit_options.metrics is not None:
         write_pieces(audit_options.metrics, _metrics(state, found.counts, code))
     if audit_options.on_findings is not None and found.counts:
@@ -309,6 +346,16 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     # What is printed is read as long as its parts are there.
     print_text(answer_of(shown, found.accepted, asking.output_format, {**said, "summary": summary}))
     return code
+
+
+def _run(saving: Saving, options: AuditOptions, state: Replayed) -> Run:
+    settings = {**options.settings, "given": state.settings}
+    return saving.run(state, AUDIT, settings, is_redacted=options.redact is not None)
+
+
+def _without_names(run: Run, redactor: Redactor) -> Run:
+    lacks = [{**each, "words": redactor.text.replaced(each["words"])} for each in run.row["lacks"]]
+    return replace(run, row={**run.row, "lacks": lacks})
 
 
 def _exit_code(audited: _Audited, counts: FindingCounts, fail_on: str) -> int:

@@ -10,7 +10,12 @@ import click
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.answer import fail_on_option, table_option
 from jobs.cli.options.asking import asking_options, retention_minutes_option
-from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
+from jobs.cli.options.shared import (
+    end_offsets_option,
+    inputs_argument,
+    out_options,
+    save_options,
+)
 
 EPILOG = """
 \b
@@ -69,6 +74,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     callback=_print_config,
     help="Print a file for --config with all rules and thresholds, and exit.",
 )
+@save_options
 @retention_minutes_option
 @end_offsets_option
 @table_option("findings", beside=("suppressions",))

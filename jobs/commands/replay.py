@@ -14,6 +14,7 @@ from jobs.cli.options.shared import (
     inputs_argument,
     out_option,
     output_options,
+    save_options,
     selection_options,
     spark_options,
     summary_format_options,
@@ -44,6 +45,7 @@ Examples:
 @assume_option
 @dialect_option
 @summary_format_options
+@save_options
 @selection_options
 @input_options
 @max_undecoded_option
@@ -72,14 +74,20 @@ def replay(
     from analytics.tables.stored_tables import StoredTables  # noqa: PLC0415
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.cli.options.answer import is_exceeded  # noqa: PLC0415
+    from jobs.spark.session import one_session  # noqa: PLC0415
     from jobs.workspaces.replayed import Replayed  # noqa: PLC0415
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
+    from jobs.workspaces.saved import OF_REPLAY, saving_of  # noqa: PLC0415
     from reports.run_summary import replay_summary  # noqa: PLC0415
 
     if dialect is not None:
         return _replay_dialect(console, dialect, out, output_format, options)
     limit = options.pop("max_undecoded")
-    with workspace_folder(out, console) as folder:
+    saved = {name: options.pop(name) for name in ("save_tables", "save_format", "cluster")}
+    saving = saving_of(console, **saved, options=options)
+    with one_session(), workspace_folder(out, console) as folder:
+        if saving is not None:
+            saving.check()
         result = replay_into(folder, console, **options)
         space = Workspace(folder)
         tables = StoredTables(space)
@@ -88,6 +96,8 @@ def replay(
         exceeded = is_exceeded(state.source.manifest(), limit)
         for each in refused_partitions(tables, result.manifest["replay"]["kafka_version"]):
             console.warn(each)
+        if saving is not None:
+            saving.save(space, saving.run(state, "replay"), OF_REPLAY)
     print_text(replay_summary(result.manifest, instant, output_format))
     return result.exit_code or (CANNOT_TELL if exceeded else DONE)
 

@@ -295,6 +295,28 @@ def out_options(text: str, *, required: bool = False) -> Callable[[Any], Any]:
 out_option = out_options("Keep the workspace in this folder; by default a temporary one is used.")
 """`--out` as `out: str | None`, and `--shared-out`."""
 
+save_options = in_order(
+    click.option(
+        "--save-tables",
+        metavar="CATALOG.SCHEMA",
+        help="Save the tables to this schema of Spark's catalogs, too, beside those of other runs; "
+        "the same run takes its own place.",
+    ),
+    click.option(
+        "--save-format",
+        type=click.Choice(["parquet", "delta", "iceberg"]),
+        default="parquet",
+        show_default=True,
+        help="What tables that are not there yet are made as.",
+    ),
+    click.option(
+        "--cluster",
+        metavar="NAME",
+        help="What saved tables call the cluster.  [default: its id in meta.properties]",
+    ),
+)
+"""`save_tables: str | None`, `save_format: str` and `cluster: str | None`."""
+
 
 def _note_output(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is None:

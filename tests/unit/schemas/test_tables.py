@@ -31,6 +31,7 @@ LOG_POSITION = [
 ]
 OF_KIND = {
     "control": "control_markers undecoded",
+    "saved": "saved_runs",
     "data_log": "data_log_times data_segments data_stable_ends",
     "state": "assignments committed_offsets configs groups members partition_leaders "
     "pending_offsets share_batches share_partitions topics",

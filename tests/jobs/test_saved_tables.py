@@ -1,0 +1,153 @@
+"""`--save-tables`: audits of several instants become a history, which SQL reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+
+from analytics import open_dump
+from analytics.library.saved_runs import run_of
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import Row, SparkSession
+
+    from tests.conftest import Groupscope
+
+SCHEMA = "history_of_audits"
+BEFORE = "2026-11-21T09:18:30.000Z"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _schema(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("warehouse")
+    spark.sql(f"CREATE DATABASE {SCHEMA} LOCATION '{folder}'")
+    yield
+    spark.sql(f"DROP DATABASE {SCHEMA} CASCADE")
+
+
+@pytest.fixture(scope="module")
+def audits(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Two instants of a dump; the workspaces, whose tables were saved."""
+    folder = tmp_path_factory.mktemp("audits")
+    at = {"before": ("--as-of", BEFORE), "end": ("--as-of", "end")}
+    for name, instant in at.items():
+        ran = groupscope(
+            *("audit", failover_workspace, *instant, "--out", folder / name),
+            *("--save-tables", SCHEMA, "--fail-on", "never"),
+        )
+        assert ran.returncode in {0, 3}, ran.stderr
+        assert f"saved to {SCHEMA} as run-" in ran.stderr
+    return {name: folder / name for name in at}
+
+
+def asked(spark: SparkSession, repository: Path, query: str) -> list[Row]:
+    text = (repository / "examples" / "history" / f"{query}.sql").read_text(encoding="utf-8")
+    used = spark.catalog.currentDatabase()
+    spark.sql(f"USE {SCHEMA}")
+    try:
+        return spark.sql(text).collect()
+    finally:
+        spark.sql(f"USE {used}")
+
+
+def groups_in(workspace: Path) -> set[str]:
+    return set(pq.read_table(workspace / "state" / "groups")["group_id"].to_pylist())
+
+
+@pytest.mark.long
+def test_each_table_has_the_rows_of_both_workspaces(
+    spark: SparkSession, audits: dict[str, Path]
+) -> None:
+    runs = {row.as_of: row for row in spark.table(f"{SCHEMA}.saved_runs").collect()}
+    assert len(runs) == 2
+    for name in ("groups", "committed_offsets", "findings", "lag", "offset_history", "gaps"):
+        rows = spark.table(f"{SCHEMA}.{name}").groupBy("run_id").count().collect()
+        saved = sorted(row["count"] for row in rows)
+        theirs = [
+            sum(pq.read_table(each).num_rows for each in path.glob(f"*/{name}"))
+            for path in audits.values()
+        ]
+        assert saved == sorted(count for count in theirs if count), name
+        for run in runs.values():
+            assert name in {each.table for each in run.saved_tables}
+
+
+@pytest.mark.long
+def test_the_lag_of_each_group_is_there_at_both_instants(
+    spark: SparkSession, repository: Path, audits: dict[str, Path]
+) -> None:
+    rows = asked(spark, repository, "lag_over_time")
+    for workspace in audits.values():
+        theirs = pq.read_table(workspace / "evaluations" / "audited_groups").to_pylist()
+        for each in theirs:
+            of_group = [row for row in rows if row.group_id == each["group_id"]]
+            is_told = each["lag_not_told"] == 0 and each["complete"]
+            assert (each["lag"] if is_told else None) in [row.lag for row in of_group]
+    assert any(row.lag is not None for row in rows)
+    assert len({row.as_of for row in rows}) == 2
+
+
+@pytest.mark.long
+def test_new_groups_are_told_only_where_the_other_dump_is_whole(
+    spark: SparkSession, repository: Path, audits: dict[str, Path]
+) -> None:
+    rows = {row.group_id: row.became for row in asked(spark, repository, "groups_new_or_gone")}
+    before, end = groups_in(audits["before"]), groups_in(audits["end"])
+    assert set(rows) == before ^ end
+    assert {rows[each] for each in end - before} <= {"new", "cannot tell"}
+    assert {rows[each] for each in before - end} <= {"gone", "cannot tell"}
+    assert {"new", "gone"} & set(rows.values())
+
+
+@pytest.mark.long
+def test_a_rule_that_was_not_applied_did_not_find_nothing(
+    spark: SparkSession, repository: Path, audits: dict[str, Path]
+) -> None:
+    rows = asked(spark, repository, "findings_by_rule")
+    found = pq.read_table(audits["end"] / "evaluations" / "findings")["rule"].to_pylist()
+    last = max(row.as_of for row in rows)
+    counted = {row.rule: row.findings for row in rows if row.as_of == last}
+    assert {rule: count for rule, count in counted.items() if count} == {
+        rule: found.count(rule) for rule in found
+    }
+    assert len(rows) == 2 * len(counted)
+
+
+def test_a_replay_is_the_run_that_a_notebook_saves(
+    groupscope: Groupscope, spark: SparkSession, failover_workspace: Path
+) -> None:
+    ran = groupscope("replay", failover_workspace, "--save-tables", SCHEMA, "--cluster", "lab")
+    assert ran.returncode == 0, ran.stderr
+    (run,) = spark.table(f"{SCHEMA}.saved_runs").where("cluster = 'lab'").collect()
+    assert f"saved to {SCHEMA} as {run.run_id} of cluster lab" in ran.stderr
+    with open_dump(str(failover_workspace)) as dump:
+        state = dump.replay()
+        assert run_of(state.replayed, "replay", cluster="lab").run_id == run.run_id
+        rows = {each.table: each.rows for each in run.saved_tables}
+        assert rows == {name: state.table(name).height for name in state.tables}
+    groups = spark.table(f"{SCHEMA}.groups").where("cluster = 'lab'")
+    assert groups.count() == rows["groups"] > 0
+
+
+def refused(ran: subprocess.CompletedProcess[str]) -> str:
+    assert ran.returncode == 2, ran.stderr
+    return ran.stderr.splitlines()[-1]
+
+
+def test_what_cannot_be_saved_is_said_in_one_line(
+    groupscope: Groupscope, failover_workspace: Path
+) -> None:
+    replay = ("replay", failover_workspace, "--quiet", "--save-tables")
+    assert "nowhere: there is no such schema" in refused(groupscope(*replay, "nowhere"))
+    assert "no.such.place" in refused(groupscope(*replay, "no.such.place"))
+    assert "is no schema" in refused(groupscope(*replay, "a b"))
+    assert "letters, digits" in refused(groupscope(*replay, SCHEMA, "--cluster", "it's"))
+    assert SCHEMA in refused(groupscope(*replay, f"{SCHEMA}_of_delta", "--save-format", "delta"))
