@@ -108,9 +108,21 @@ def check_scheme(location: str) -> None:
     """Check that something opens such locations; nothing is opened.
 
     Raises:
-        InputNotRecognizedError: Nothing does.
+        InputNotRecognizedError: Nothing does, or there is a key in it: it would be kept in whatever
+            names the location, workspaces and pages among them.
     """
-    if is_uri(location) and (scheme := uri_of(location).scheme.lower()) not in _SCHEMES:
+    if not is_uri(location):
+        return
+    uri = uri_of(location)
+    scheme = uri.scheme.lower()
+    if _SCHEMES.get(scheme) == "s3" and "@" in uri.authority:
+        bucket = uri.authority.rpartition("@")[2]
+        raise InputNotRecognizedError(
+            f"{uri.scheme}://...@{bucket}: there is a key in this URI, which would be written "
+            f"wherever it is named: give keys in the environment (AWS_ACCESS_KEY_ID and "
+            f"AWS_SECRET_ACCESS_KEY, or AWS_PROFILE)"
+        )
+    if scheme not in _SCHEMES:
         raise InputNotRecognizedError(
             f"{location}: nothing here opens URIs of {scheme}:; give a local path, or a URI of one "
             f"of {', '.join(f'{each}:' for each in SCHEMES)}"
@@ -190,6 +202,7 @@ def open_location(location: str) -> tuple[FileSystem, str]:
     """
     if not is_uri(location):
         return _local(), os.path.abspath(local_path(location))  # noqa: PTH100 - links stay as given
+    check_scheme(location)
     uri = uri_of(location)
     filesystem, root = _store(uri.scheme.lower(), uri.authority, uri.query)
     return filesystem, (root + uri.path).rstrip("/") or "/"
@@ -213,7 +226,6 @@ def _store(scheme: str, authority: str, query: str) -> tuple[FileSystem, str]:
     from pyarrow import ArrowException  # noqa: PLC0415
 
     name = f"{scheme}://{authority}"
-    check_scheme(name)
     known = _SCHEMES[scheme]
     _STORES.add(name)
     opens = _opened_s3 if known == "s3" else partial(_opened_by_arrow, known)
@@ -266,16 +278,12 @@ def _opened_s3(authority: str, query: str) -> Opened:
     """Return the same as Arrow from a URI, with less patience: by default it waits for minutes."""
     from pyarrow.fs import S3FileSystem, resolve_s3_region  # noqa: PLC0415
 
-    keys, _, bucket = authority.rpartition("@")
     settings: dict[str, Any] = {"connect_timeout": _CONNECTS, "request_timeout": _ANSWERS}
     for name, value in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
         if name not in _OF_S3:
             raise ValueError(f"{name!r} is none of {', '.join(_OF_S3)}")
         settings[name] = _OF_S3[name](value)
-    if keys:
-        access, _, secret = keys.partition(":")
-        settings |= {"access_key": unquote(access), "secret_key": unquote(secret)}
     has_endpoint = "endpoint_override" in settings or any(map(os.environ.get, _ENDPOINTS))
     if not has_endpoint and "region" not in settings:
-        settings["region"] = resolve_s3_region(bucket)
-    return S3FileSystem(**settings), bucket
+        settings["region"] = resolve_s3_region(authority)
+    return S3FileSystem(**settings), authority

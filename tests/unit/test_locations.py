@@ -103,3 +103,11 @@ def test_a_scheme_that_nothing_opens_is_refused_with_those_that_are_known(locati
 def test_a_query_that_the_filesystem_does_not_know_is_refused() -> None:
     with pytest.raises(InputNotRecognizedError, match="endpont"):
         open_location("s3://b/x?endpont=127.0.0.1:1")
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "S3"])
+def test_a_key_in_a_uri_is_refused_and_not_repeated(scheme: str) -> None:
+    with pytest.raises(InputNotRecognizedError, match="AWS_SECRET_ACCESS_KEY") as refused:
+        open_location(f"{scheme}://AKIAKEY:s%2Fcret@dumps/incident?region=eu-central-1")
+    assert f"{scheme}://...@dumps" in str(refused.value)
+    assert "AKIAKEY" not in str(refused.value)
