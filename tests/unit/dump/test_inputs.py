@@ -231,7 +231,9 @@ def test_a_manifest_of_something_else_makes_no_workspace(tmp_path: Path) -> None
 
 
 def test_a_uri_that_nothing_opens_is_refused_in_one_line() -> None:
-    with pytest.raises(InputNotRecognizedError, match="nothing here opens URIs of nonsense:") as refused:
+    with pytest.raises(
+        InputNotRecognizedError, match="nothing here opens URIs of nonsense:"
+    ) as refused:
         recognize(["nonsense://host/path"])
     assert "\n" not in str(refused.value)
 
