@@ -23,6 +23,7 @@ from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
+from jobs.cli.console import print_text
 from jobs.cli.written_text import write_pieces, write_text
 from jobs.restoring import write_restored
 from jobs.spark.session import one_session
@@ -38,7 +39,7 @@ from reports.incident import (
     sections_of,
 )
 from reports.layout.output_format import OutputFormat
-from reports.row_formats import Text, rendered
+from reports.row_formats import rendered
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -72,8 +73,8 @@ def forensics_of(
     forensics_options: ForensicsOptions,
     output_format: OutputFormat,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
-) -> tuple[Text, int]:
-    """Return what goes to stdout, and the exit code.
+) -> int:
+    """Write the folder, print the answer, and return the exit code.
 
     Raises:
         CannotTellError: The incident is not in the time of the dump.
@@ -136,8 +137,8 @@ def forensics_of(
         _write(out, incident, state, {**metadata, "exit_code": code})
         console.say(f"forensics: {join(out, INCIDENT_PAGE)}")
         # What is printed is read as long as the states are there.
-        text = "".join(rendered(sections_of(incident, output_format), output_format, metadata))
-    return text, code
+        print_text(rendered(sections_of(incident, output_format), output_format, metadata))
+    return code
 
 
 def _incident(answer: Answer, time: Around, restored: str) -> Incident:

@@ -26,7 +26,7 @@ from reports.page.forms import rendered
 from reports.page.groups import charts_of
 from reports.page.head_and_foot import copies_of, coverage_of
 from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
-from reports.page.rows import columns_of, grid_of, name_cell
+from reports.page.rows import columns_of, grid_of, name_cell, of_so_many
 from reports.page.texts import LONGEST_SENTENCE, group_anchor, harmless, moment, name_cut
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from reports.quantities import count
@@ -156,18 +156,23 @@ def incident_page(
             top=_MOST_ROWS,
             source="incident.json",
         ),
-        others=grid_of(
-            "others-table",
-            "Other groups that something happened to in the same time",
-            _others_in_words(incident.tables[_TABLES["others"]].whole()),
-            _OTHERS,
-            top=_MOST_ROWS,
-            source="incident.json",
-        ),
+        others=_others_grid(incident.tables[_TABLES["others"]]),
         restored=_printed(incident.restored),
         command=_command(incident, said),
         exit_code=said["exit_code"],
     )
+
+
+def _others_grid(others: Rows) -> Grid:
+    grid = grid_of(
+        "others-table",
+        "Other groups that something happened to in the same time",
+        _others_in_words(others.first(_MOST_ROWS)),
+        _OTHERS,
+        top=_MOST_ROWS,
+        source="incident.json",
+    )
+    return of_so_many(grid, others.num_rows, "incident.json")
 
 
 def _facts(incident: Incident, said: Mapping[str, Any]) -> tuple[Fact, ...]:

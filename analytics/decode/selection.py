@@ -8,14 +8,14 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import numpy as np
 
 from analytics.wire.columns import string_array
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,6 +67,10 @@ def _is_glob(text: str) -> bool:
     return any(each in text for each in "*?[")
 
 
+OF_NAMES: Final = ("groups", "exclude_groups", "data_topics")
+"""The options that a selection is made of, in the order of its fields."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Patterns of the groups and topics that are wanted; empty is all."""
@@ -74,6 +78,17 @@ class Selection:
     groups: tuple[str, ...] = ()
     exclude_groups: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> Self:
+        """Return what options of a command select; one that is not there selects all."""
+        return cls(*(tuple(options.get(name, ())) for name in OF_NAMES))
+
+    @property
+    def options(self) -> dict[str, tuple[str, ...]]:
+        """The options that select it, but for those that leave nothing out."""
+        patterns = (self.groups, self.exclude_groups, self.topics)
+        return {name: some for name, some in zip(OF_NAMES, patterns, strict=True) if some}
 
     @property
     def is_everything(self) -> bool:

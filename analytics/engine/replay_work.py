@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 NamedTopic = tuple[str, str, int | None]
 """Topic, id, and how many partitions, as a person gave them."""
 DIVERGENCES, LOAD_FAULTS = "divergences", "load_faults"
-_OF_NAMES = ("groups", "exclude_groups", "data_topics")
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class ReplayWork:
         """
         if not any(self.filters.values()):
             return RecordReader(source, self.lines, homes=self.homes, before_swaps=before_swaps)
-        selection = Selection(*(tuple(self.filters[name]) for name in _OF_NAMES))
+        selection = Selection.of_options(self.filters)
         within = self.filters["topics"], self.filters["partitions"]
         return RecordReader(source, self.lines, selection, *within, self.homes, before_swaps)
 

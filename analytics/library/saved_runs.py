@@ -14,7 +14,7 @@ from datetime import date, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from analytics.errors import SettingRefusedError
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -28,9 +28,6 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.version import VERSION
 from schemas import CONSUMER_OFFSETS
 
-if TYPE_CHECKING:
-    from analytics.decode.selection import Selection
-
 _NAME: Final = re.compile(r"[\w-][\w.:-]*")
 """Of a cluster: it becomes the name of a folder, and stands in SQL."""
 _DIGITS: Final = 20
@@ -42,6 +39,8 @@ _OF_PARTITION: Final = (
     *("first_offset", "end_offset", "records"),
 )
 _OF_FILE: Final = ("name", "size", "sha256")
+FILE_SETTINGS: Final = frozenset({"end_offsets", "expectations", "redact", "since"})
+"""Settings that name a file or a folder: what is in it counts, not what it is called."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def run_of(
     name = _checked(cluster if cluster is not None else _only_id(ids))
     asked = _canonical(plain_settings(settings))
     time = answered_instant(state)["time"]
-    chosen = _selected(state.tables.selection) if chosen is None else chosen
+    chosen = state.tables.selection.options if chosen is None else chosen
     digest = _digest(
         {
             "cluster": name,
@@ -131,16 +130,6 @@ def _with(
         name: list(dict.fromkeys((*filters.get(name, ()), *more.get(name, ()))))
         for name in (*filters, *more)
     }
-
-
-def _selected(selection: Selection) -> dict[str, Sequence[Any]]:
-    """Return the options that chose what tables were read of."""
-    options = {
-        "groups": selection.groups,
-        "exclude_groups": selection.exclude_groups,
-        "data_topics": selection.topics,
-    }
-    return {name: names for name, names in options.items() if names}
 
 
 def _only_id(ids: Sequence[str]) -> str:
@@ -226,8 +215,12 @@ def _of_partition(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: row.get(name) for name in _OF_PARTITION}, "files": files}
 
 
-def plain_settings(value: Any) -> Any:  # noqa: ANN401 - of each setting its own
+def plain_settings(value: Any, name: str = "") -> Any:  # noqa: ANN401 - of each setting its own
     """Return settings as JSON has them, the same for the same whatever files are called.
+
+    Args:
+        value: A setting, or settings by name.
+        name: Of the setting: `FILE_SETTINGS` count by what is in them.
 
     Raises:
         TypeError: A setting is of a kind that has no such form.
@@ -236,9 +229,11 @@ def plain_settings(value: Any) -> Any:  # noqa: ANN401 - of each setting its own
     match value:
         case None | bool() | int() | float():
             pass
-        case str() | Path():
+        case str() if name in FILE_SETTINGS:
             content = _content_of(Path(value))
-            plain = str(value) if content is None else f"sha256:{content}"
+            plain = value if content is None else f"sha256:{content}"
+        case str():
+            pass
         case date():
             plain = value.isoformat()
         case ReplayedWorkspace():
@@ -256,14 +251,14 @@ def _plain_collection(value: Any) -> Any:  # noqa: ANN401 - likewise
         case BrokerSettings():
             return {"node": value.node, "values": dict(value.values)}
         case Mapping():
-            return {str(name): plain_settings(each) for name, each in value.items()}
+            return {str(name): plain_settings(each, str(name)) for name, each in value.items()}
         case Sequence():
             return [plain_settings(each) for each in value]
         case set() | frozenset():
             return sorted((plain_settings(each) for each in value), key=_canonical)
         case _ if is_dataclass(value):
             named = ((each.name, getattr(value, each.name)) for each in fields(value))
-            return {name: plain_settings(each) for name, each in named}
+            return {name: plain_settings(each, name) for name, each in named}
     raise TypeError(f"{value!r} is no setting that a run can be told by")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jobs.cli.console import Console, pass_console, print_text
+from jobs.cli.console import Console, pass_console
 from jobs.cli.options.answer import table_option
 from jobs.cli.options.asking import asking_options
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
@@ -57,6 +57,4 @@ def forensics(console: Console, /, output_format: OutputFormat, **options: Any) 
     wanted = ForensicsOptions(
         **{each.name: options.pop(each.name) for each in fields(ForensicsOptions)}
     )
-    answer, code = forensics_of(console, wanted, output_format, **options)
-    print_text(answer)
-    return code
+    return forensics_of(console, wanted, output_format, **options)

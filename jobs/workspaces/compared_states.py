@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.decode.selection import Selection
+from analytics.decode.selection import OF_NAMES, Selection
 from analytics.dump.files.inputs import recognize
 from analytics.gaps.gap import Gap, gap, words_of
 from analytics.replay.dump.choices import END, BeforeEnd
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # `--since WORKSPACE`: the state of an earlier dump of the same brokers.
 
-_NAMES: Final = ("groups", "exclude_groups", "data_topics", "broker_configs", "config")
+_NAMES: Final = (*OF_NAMES, "broker_configs", "config")
 """Options that hold for the earlier dump, too."""
 
 
@@ -57,7 +57,6 @@ def earlier_state(
 
 _LATER = ("kafka_version", "topic_ids", "assume", "broker_configs", "config", "max_undecoded")
 """Options that a replay takes, and decoding does not."""
-_FILTERS = ("groups", "exclude_groups", "data_topics")
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def _of_one_dump(
         **rest,
         **session,
     )
-    selection = Selection(*(tuple(options.get(name, ())) for name in _FILTERS))
+    selection = Selection.of_options(options)
     code = decoded.exit_code(None)
 
     def at(side: Side) -> Replayed:

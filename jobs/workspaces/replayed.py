@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.cluster_probe import ListedFile, check_executors
-from analytics.decode.selection import Selection
+from analytics.decode.selection import OF_NAMES, Selection
 from analytics.decode.workload import is_small_workspace
 from analytics.dump.files.inputs import Inputs, recognize
 from analytics.engine.key_places import homes_in
@@ -119,7 +119,7 @@ def _folder(space: Workspace, *, is_here: bool) -> Iterator[str]:
 
 
 HINT = "hint: --out DIR keeps this work, and DIR then answers at once"
-_FILTERS = ("groups", "exclude_groups", "data_topics", "topics", "partitions")
+_FILTERS = (*OF_NAMES, "topics", "partitions")
 
 
 @dataclass(frozen=True)
@@ -217,9 +217,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     settings = read_settings(broker_configs, config)
     assume = (*assume, *settings.of_elections())
     found = recognize(inputs, options.get("topic_partition"))
-    selection = about or Selection(
-        *(tuple(options.get(name, ())) for name in ("groups", "exclude_groups", "data_topics"))
-    )
+    selection = about or Selection.of_options(options)
     ready = _workspace_of(found, options)
     is_kept = False
     if ready is None and out is not None:

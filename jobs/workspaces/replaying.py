@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from analytics.decode.selection import OF_NAMES
 from analytics.decode.workload import is_small_workspace
 from analytics.dump.files.inputs import recognize
 from analytics.dump.inspection.found_losses import with_archived_losses
@@ -148,8 +149,7 @@ def _places(lines: Iterable[FollowedLine]) -> str:
     )
 
 
-_OF_NAMES = ("groups", "exclude_groups", "data_topics")
-_FILTERS = (*_OF_NAMES, "topics", "partitions")
+_FILTERS = (*OF_NAMES, "topics", "partitions")
 
 
 @dataclass(frozen=True)

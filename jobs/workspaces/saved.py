@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from analytics.decode.selection import Selection
 from analytics.library.saved_runs import run_of
 from analytics.library.saved_tables import Target, table_frame
 from analytics.tables.stored_tables import KINDS, StoredTables, folder_of
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.workspace import Workspace
     from jobs.cli.console import Console
-
-_FILTERS: Final = ("groups", "exclude_groups", "data_topics")
 
 
 @dataclass(frozen=True)
@@ -141,13 +140,12 @@ def saving_of(
     """
     if save_tables is None:
         return None
-    chosen = {name: tuple(options.get(name) or ()) for name in _FILTERS}
     return Saving(
         console,
         save_tables,
         save_format,
         cluster,
-        {name: names for name, names in chosen.items() if names},
+        Selection.of_options(options).options,
         options.get("master"),
         options.get("conf"),
     )

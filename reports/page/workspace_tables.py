@@ -13,14 +13,12 @@ from reports.layout.section import Order, first_in_order
 from schemas import table
 
 Condition: TypeAlias = pc.Expression
+"""Which rows of a table are asked for."""
 
 
 def is_of(groups: Iterable[object]) -> Condition:
     """Return the condition that a row is of one of some groups."""
     return pc.field("group_id").isin(pa.array(list(dict.fromkeys(groups)), pa.string()))
-
-
-"""Which rows of a table are asked for."""
 
 
 class Tables(Protocol):

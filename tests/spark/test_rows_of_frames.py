@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from analytics import open_dump
 from analytics.errors import InputNotRecognizedError
-from schemas import table
-from tests.support.archived import rows_of_topics, write_parquet
+from tests.support.archived import rows_of, rows_of_topics, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from analytics import State
 
 TABLES = ("committed_offsets", "groups", "members", "offset_history")
 VIEW = "offsets_raw"
@@ -45,18 +43,10 @@ def frame(spark: SparkSession, files: Path) -> DataFrame:
     )
 
 
-def rows_of(state: State) -> dict[str, list[str]]:
-    found = {}
-    for name in TABLES:
-        columns = [each.name for each in table(name).columns]
-        found[name] = sorted(map(str, state.table(name).toArrow().select(columns).to_pylist()))
-    return found
-
-
 @pytest.fixture(scope="module")
 def of_files(spark: SparkSession, files: Path) -> dict[str, list[str]]:
     with open_dump(str(files)) as opened:
-        found = rows_of(opened.replay(spark, tables=TABLES))
+        found = rows_of(opened.replay(spark, tables=TABLES), TABLES)
     assert all(found.values())
     return found
 
@@ -67,7 +57,7 @@ def test_a_dataframe_is_the_dump_that_its_rows_are_as_files(
     with open_dump(frame) as opened:
         assert opened.said == ("a DataFrame: archived rows",)
         state = opened.replay(tables=TABLES)
-        assert rows_of(state) == of_files
+        assert rows_of(state, TABLES) == of_files
         assert any("archived rows" in each for each in state.manifest["unanswerable"])
 
 
@@ -88,14 +78,14 @@ def test_a_view_is_one_too_whatever_its_times_are_and_where_its_session_lives(
 ) -> None:
     frame.withColumn("timestamp", F.expr(timestamp)).createOrReplaceTempView(VIEW)
     with open_dump(table=VIEW) as opened:
-        assert rows_of(opened.replay(spark, tables=TABLES)) == of_files
+        assert rows_of(opened.replay(spark, tables=TABLES), TABLES) == of_files
 
 
 def test_rows_of_a_dataframe_that_files_have_too_are_there_once(
     spark: SparkSession, frame: DataFrame, files: Path, of_files: dict[str, list[str]]
 ) -> None:
     with open_dump(str(files), frame.where("partition > 3")) as opened:
-        assert rows_of(opened.replay(spark, tables=TABLES)) == of_files
+        assert rows_of(opened.replay(spark, tables=TABLES), TABLES) == of_files
 
 
 @pytest.mark.parametrize(
@@ -155,9 +145,9 @@ def test_folders_may_name_topic_and_partition(
 ) -> None:
     folder = without_places(tmp_path, frame, kind)
     with open_dump(str(folder)) as opened:
-        assert rows_of(opened.replay(spark, tables=TABLES)) == of_files
+        assert rows_of(opened.replay(spark, tables=TABLES), TABLES) == of_files
     with open_dump(f"{folder}/topic=__consumer_offsets/partition=*") as opened:
-        assert rows_of(opened.replay(spark, tables=TABLES)) == of_files
+        assert rows_of(opened.replay(spark, tables=TABLES), TABLES) == of_files
 
 
 def test_a_row_that_names_another_partition_than_its_folder_is_not_decoded(

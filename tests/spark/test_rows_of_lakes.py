@@ -11,8 +11,7 @@ import pytest
 
 from analytics import open_dump
 from analytics.errors import InputNotRecognizedError
-from schemas import table
-from tests.support.archived import rows_of_topics, write_parquet
+from tests.support.archived import rows_of, rows_of_topics, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from analytics import State
 
 TABLES = ("committed_offsets", "groups", "members", "offset_history")
 REMOVED = 9
@@ -65,14 +63,6 @@ WRITERS: dict[str, Callable[[Path, pa.Table], pa.Table]] = {
 }
 
 
-def rows_of(state: State) -> dict[str, list[str]]:
-    found = {}
-    for name in TABLES:
-        columns = [each.name for each in table(name).columns]
-        found[name] = sorted(map(str, state.table(name).toArrow().select(columns).to_pylist()))
-    return found
-
-
 @pytest.fixture(scope="module")
 def of_files(
     spark: SparkSession, rows: pa.Table, tmp_path_factory: pytest.TempPathFactory
@@ -80,7 +70,7 @@ def of_files(
     path = tmp_path_factory.mktemp("files") / "rows.parquet"
     pq.write_table(kept(rows), path)
     with open_dump(str(path)) as opened:
-        return rows_of(opened.replay(spark, tables=TABLES))
+        return rows_of(opened.replay(spark, tables=TABLES), TABLES)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -94,7 +84,7 @@ def test_what_its_own_reader_reads_is_the_dump(
     read = WRITERS[kind](tmp_path / "lake", rows)
     assert read.num_rows == kept(rows).num_rows < rows.num_rows
     with open_dump(spark.createDataFrame(read)) as opened:
-        assert rows_of(opened.replay(tables=TABLES)) == of_files
+        assert rows_of(opened.replay(tables=TABLES), TABLES) == of_files
     folder = tmp_path / "lake" / ("raw" if kind == "Iceberg" else "")
     assert list(folder.rglob("*.parquet"))
     with pytest.raises(InputNotRecognizedError, match=f"files of a table of {kind}"):

@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analytics import State
 from analytics.dump.records.segment_reader import read_segment
+from schemas import table
 
 Rows = list[dict[str, Any]]
 ENCODERS: dict[str, Callable[[bytes], bytes]] = {
@@ -64,3 +66,12 @@ def write_parquet(path: Path, rows: Rows, encoding: str | None = None) -> Path:
     columns["timestamp"] = stamps.cast(pa.timestamp("us", "UTC"))
     pq.write_table(pa.table(columns), path)
     return path
+
+
+def rows_of(state: State, tables: Iterable[str]) -> dict[str, list[str]]:
+    """Return the rows of tables of a replay on Spark, as texts in their order."""
+    found = {}
+    for name in tables:
+        columns = [each.name for each in table(name).columns]
+        found[name] = sorted(map(str, state.table(name).toArrow().select(columns).to_pylist()))
+    return found

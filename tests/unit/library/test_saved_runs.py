@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,8 +13,9 @@ import pytest
 
 from analytics import open_dump
 from analytics.errors import SettingRefusedError
-from analytics.library.saved_runs import plain_settings, run_of
+from analytics.library.saved_runs import FILE_SETTINGS, plain_settings, run_of
 from analytics.questions.lag.question import LagSettings
+from analytics.questions.registry import QUESTIONS, question
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 from schemas import CONSUMER_OFFSETS
 
@@ -73,6 +75,25 @@ def test_what_is_asked_otherwise_is_another_run(state: ReplayedWorkspace, tmp_pa
     assert run_of(state, "lag", LagSettings(end_offsets=str(moved))) == asked[3]
     moved.write_text("topic,partition,log_end_offset\nparcels,0,7\n")
     assert run_of(state, "lag", LagSettings(end_offsets=str(moved))) != asked[3]
+
+
+def test_a_setting_that_is_called_like_a_file_there_is_no_file(
+    state: ReplayedWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = run_of(state, "lag", LagSettings(by="group"))
+    (tmp_path / "group").write_text("nothing of a lag")
+    monkeypatch.chdir(tmp_path)
+    assert run_of(state, "lag", LagSettings(by="group")) == asked
+
+
+def test_every_setting_that_is_a_file_counts_by_its_content() -> None:
+    says_file = re.compile(r"^ {8}(\w+): (?:A file|A folder|The workspace)\b", re.MULTILINE)
+    named = {
+        name
+        for each in QUESTIONS
+        for name in says_file.findall(question(each).settings.__doc__ or "")
+    }
+    assert {"end_offsets", "expectations", "since"} <= named <= FILE_SETTINGS
 
 
 def test_it_says_what_it_leaves_out_and_which_partitions_show_all_groups(
