@@ -29,6 +29,9 @@ SERIES: Final = (BLUE, ORANGE, GREEN, PINK, YELLOW, GREY)
 SHAPES: Final = ("circle", "triangle-up", "square", "diamond", "cross", "triangle-down")
 LONGEST_LABEL: Final = 24
 """Names are given to a chart no longer than this, and told apart."""
+_NO_LIMIT: Final = 0
+"""Of the pixels of a label: names are cut already (`LONGEST_LABEL`), and Vega cuts characters
+beyond U+FFFF in two, which its own measuring of text then refuses."""
 _FORMS: Final = (
     (3 * 86_400, "%d %b"),
     (86_400, "%d %b %H:%M"),
@@ -81,7 +84,7 @@ def svg_of(
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
-            labelLimit=190,
+            labelLimit=_NO_LIMIT,
         ),
         legend=alt.LegendConfig(
             orient="top",
@@ -90,7 +93,7 @@ def svg_of(
             labelColor=INK,
             labelFontSize=12,
             symbolSize=70,
-            labelLimit=190,
+            labelLimit=_NO_LIMIT,
             columns=2,
             columnPadding=26,
         ),

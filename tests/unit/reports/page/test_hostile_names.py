@@ -6,7 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -70,6 +70,7 @@ def page_with(names: list[str]) -> object:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(NAMES, min_size=1, max_size=4))
+@example(["plain", "000\U0001d400\U0001d400\U0001d400" + 4 * "\U0001d4a9" + "\ud7fc"])
 def test_no_name_is_more_than_text(names: list[str]) -> None:
     page = page_with(names)
     html = html_of(page)
