@@ -15,6 +15,10 @@ class InputNotRecognizedError(GroupscopeError):
     """An INPUT is none of the forms known: says what was looked for and what was found."""
 
 
+class AbsentFileError(InputNotRecognizedError):
+    """A file that an option names, or that should be beside others, is not there."""
+
+
 class InputUnreadableError(GroupscopeError):
     """An INPUT, or a file in it, is there and cannot be read."""
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from analytics.epoch_times import EPOCH, LAST_MS
-from analytics.errors import InputNotRecognizedError
-from analytics.failed_reads import tried_again
+from analytics.errors import AbsentFileError, InputNotRecognizedError, InputUnreadableError
+from analytics.failed_reads import is_nothing_there, tried_again
 from analytics.locations import is_uri, local_path, open_location
 
 MOST: Final = 2**63 - 1
@@ -42,11 +42,20 @@ def read_bytes(location: str | Path) -> bytes:
     """Return what is in a file, wherever that is.
 
     Raises:
+        AbsentFileError: There is no such file.
         InputNotRecognizedError: Nothing here opens URIs of that scheme.
         InputUnreadableError: It cannot be read.
         ReadFailedError: A network that it is on fails, and goes on to.
     """
-    where = str(location)
+    try:
+        return _read_bytes(str(location))
+    except InputUnreadableError as error:
+        if isinstance(error.__cause__, OSError) and is_nothing_there(error.__cause__):
+            raise AbsentFileError(f"{location}: there is no such file") from error
+        raise
+
+
+def _read_bytes(where: str) -> bytes:
     if not is_uri(where):
         return tried_again(Path(local_path(where)).read_bytes, where)
     filesystem, path = open_location(where)

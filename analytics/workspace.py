@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from analytics.errors import (
+    InputNotRecognizedError,
     InputUnreadableError,
     OutputRefusedError,
     ReadFailedError,
@@ -251,11 +252,14 @@ class Workspace:
         """Read the manifest.
 
         Raises:
+            InputNotRecognizedError: There is no such folder.
             WorkspaceError: There is none: the folder is no workspace, or its run never finished;
                 or it is damaged.
         """
         path = self.path(MANIFEST)
         if self._info(MANIFEST).type is not fs.FileType.File:
+            if self._info("").type is fs.FileType.NotFound:
+                raise InputNotRecognizedError(f"{self.location}: there is no such folder")
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
         try:

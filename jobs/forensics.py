@@ -23,7 +23,7 @@ from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
-from jobs.cli.console import print_text
+from jobs.cli.console import command_line, print_text
 from jobs.cli.written_text import write_pieces, write_text
 from jobs.restoring import write_restored
 from jobs.spark.session import one_session
@@ -134,7 +134,7 @@ def forensics_of(
             "gaps": gap_documents((*answer.gaps, *before.left_out, *after.left_out)),
         }
         code = _code(console, answer, unread, is_named=bool(asked.groups))
-        _write(out, incident, state, {**metadata, "exit_code": code})
+        _write(out, incident, state, {**metadata, "exit_code": code, "command": command_line()})
         console.say(f"forensics: {join(out, INCIDENT_PAGE)}")
         # What is printed is read as long as the states are there.
         print_text(rendered(sections_of(incident, output_format), output_format, metadata))

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from analytics.dump.files.storage import storage_of
-from analytics.errors import InputUnreadableError, OutputRefusedError
+from analytics.errors import AbsentFileError, InputUnreadableError, OutputRefusedError
 from analytics.gaps.gap import gap_documents, words_of
 from analytics.locations import join, local_path
 from analytics.questions.restore.question import OFFSETS
@@ -158,7 +158,7 @@ def check_folder(out: str) -> list[str]:
         return []
     try:
         files = json.loads(read_bytes(join(folder, RESTORED)))["files"]
-    except (InputUnreadableError, ValueError, KeyError, TypeError) as error:
+    except (AbsentFileError, InputUnreadableError, ValueError, KeyError, TypeError) as error:
         raise OutputRefusedError(
             f"{out} is not empty and was not written by restore: choose another folder"
         ) from error

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.cells import times, with_times_as_text
+from reports.layout.output_format import width_of
 from reports.layout.section import MOST, SHOWN, LongSection, Rows, as_main, table_section, without
-from reports.plain_text import WIDTH, nothing, paragraphs, printable
+from reports.plain_text import nothing, paragraphs, printable
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
 from schemas.finding_rules import CRITICAL, SEVERITIES
@@ -91,6 +92,9 @@ _GOES_ON: Final = " \\"
 
 _SCHEMA_VERSION: Final = 1
 _WORST: Final = 10
+_CHANGES: Final = ("new", "still_there", "gone")
+_NAMED: Final = ("severity", "rule", "finding_id", "message")
+"""What a summary says of a finding."""
 _ENDED: Final = {
     0: "nothing as severe as --fail-on was found",
     1: "something as severe as --fail-on was found",
@@ -106,11 +110,14 @@ class AuditFindings:
         findings: The table, the most severe first.
         counts: How many there are, by rule and severity.
         accepted: What was suppressed, by entry.
+        changes: Rows of `findings` with `change`, those that are gone among them; None where there
+            is no earlier audit.
     """
 
     findings: Rows
     counts: Mapping[tuple[str, str], int]
     accepted: pa.Table
+    changes: Rows | None = None
 
 
 def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping[str, Any]) -> Text:
@@ -131,8 +138,12 @@ def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping
         return rendered([listed, entries], output_format, said)
     shown: list[Section | LongSection] = [listed, entries]
     sections = [each for each in shown if each.rows.num_rows]
-    told = render(sections, output_format, said)
-    parts = [_sentence_of(said["summary"]), told or nothing(_NONE, said), _what_to_do(found)]
+    told, width = render(sections, output_format, said), width_of(output_format)
+    parts = [
+        _sentence_of(said["summary"], width),
+        told or nothing(_NONE, said, width),
+        _what_to_do(found, width),
+    ]
     return "\n\n".join(filter(None, parts))
 
 
@@ -154,21 +165,22 @@ def _listed(findings: pa.Table) -> Section:
     return section if has_changes else without(section, ["change"])
 
 
-def _what_to_do(found: Rows) -> str:
+def _what_to_do(found: Rows, width: int) -> str:
     """Return the commands of what is critical; of more than people are shown, the first ones."""
     first = found.first(found.num_rows if found.num_rows <= MOST else SHOWN)
     critical = first.filter(pc.equal(first["severity"], CRITICAL))
     commands = list(filter(None, pc.unique(critical["suggestion"]).to_pylist()))
-    return (
-        "\n".join(["What to look at first:", *map(wrapped_command, commands)]) if commands else ""
-    )
+    if not commands:
+        return ""
+    lines = (wrapped_command(each, width) for each in commands)
+    return "\n".join(["What to look at first:", *lines])
 
 
-def wrapped_command(command: str) -> str:
+def wrapped_command(command: str, width: int) -> str:
     """Return a command in lines that fit the page, as a shell takes them in one piece."""
     lines = [""]
     for word in _WORD.findall(printable(command)):
-        if lines[-1] and len(_INDENT) + len(lines[-1]) + 1 + len(word) + len(_GOES_ON) > WIDTH:
+        if lines[-1] and len(_INDENT) + len(lines[-1]) + 1 + len(word) + len(_GOES_ON) > width:
             lines[-1] += _GOES_ON
             lines.append("")
         lines[-1] += f" {word}" if lines[-1] else word
@@ -182,7 +194,7 @@ def _with_times(rows: pa.Table, name: str) -> pa.Table:
 
 
 def summary_of(
-    found: AuditFindings, said: Mapping[str, Any], code: int, fail_on: str
+    found: AuditFindings, said: Mapping[str, Any], code: int, fail_on: str, command: str
 ) -> dict[str, Any]:
     """Return what `summary.json` says.
 
@@ -191,12 +203,13 @@ def summary_of(
         said: Of the answer: `as_of`, `input`.
         code: The exit code.
         fail_on: The option.
+        command: What makes the same audit again.
     """
     severities, rules = Counter[str](), Counter[str]()
     for (rule, severity), number in found.counts.items():
         rules[rule] += number
         severities[severity] += number
-    worst = found.findings.first(_WORST).select(["severity", "rule", "finding_id", "message"])
+    worst = found.findings.first(_WORST).select(list(_NAMED))
     return {
         "schema_version": _SCHEMA_VERSION,
         "as_of": said["as_of"],
@@ -206,14 +219,38 @@ def summary_of(
         "by_rule": dict(sorted(rules.items())),
         "suppressed": pc.sum(found.accepted["suppressed"], min_count=0).as_py(),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
+        "changes": None if found.changes is None else _changes(found.changes),
         "worst": worst.to_pylist(),
+        "worst_by_rule": _worst_by_rule(found.findings, len(rules)),
         "fail_on": fail_on,
         "exit_code": code,
         "exit_reason": _ENDED.get(code, ""),
+        "command": command,
     }
 
 
-def _sentence_of(summary: Mapping[str, Any]) -> str:
+def _changes(changes: Rows) -> dict[str, int]:
+    """Return how many findings are new, still there and gone."""
+    counts = Counter(dict.fromkeys(_CHANGES, 0))
+    for rows in changes.pieces(["change"]):
+        for each in pc.value_counts(rows["change"]).to_pylist():
+            counts[each["values"]] += each["counts"]
+    return dict(counts)
+
+
+def _worst_by_rule(findings: Rows, rules: int) -> dict[str, dict[str, str]]:
+    """Return the first finding of each rule: the most severe come first."""
+    worst: dict[str, dict[str, str]] = {}
+    for rows in findings.pieces(list(_NAMED)):
+        first = pl.DataFrame(pl.from_arrow(rows)).unique("rule", keep="first", maintain_order=True)
+        for each in first.to_dicts():
+            worst.setdefault(each.pop("rule"), each)
+        if len(worst) == rules:
+            break
+    return dict(sorted(worst.items()))
+
+
+def _sentence_of(summary: Mapping[str, Any], width: int) -> str:
     """Return the counts in one sentence, and what could not be asked."""
     counts = summary["findings"]
     parts = [
@@ -226,4 +263,4 @@ def _sentence_of(summary: Mapping[str, Any]) -> str:
     failed = [
         f"{name} could not be asked: {why}" for name, why in summary["could_not_be_asked"].items()
     ]
-    return paragraphs([f"{', '.join(parts)}{accepted}", *failed])
+    return paragraphs([f"{', '.join(parts)}{accepted}", *failed], width)

@@ -6,11 +6,10 @@ CSV, Markdown or JSON too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from shlex import quote
 from typing import Any, Final
 
 import polars as pl
@@ -158,7 +157,7 @@ def incident_page(
         ),
         others=_others_grid(incident.tables[_TABLES["others"]]),
         restored=_printed(incident.restored),
-        command=_command(incident, said),
+        command=harmless(said["command"]),
         exit_code=said["exit_code"],
     )
 
@@ -304,21 +303,6 @@ def _in_time(events: pa.Table) -> pa.Table:
 
 def _printed(text: str) -> str:
     return "\n".join(harmless(line) for line in text.splitlines())
-
-
-def _command(incident: Incident, said: Mapping[str, Any]) -> str:
-    minutes = max(incident.end - incident.around, incident.around - incident.begin)
-    named: Sequence[str] = [f"--group {_quoted(each)}" for each in incident.groups[:3]]
-    words = [
-        "groupscope forensics", *(_quoted(str(each)) for each in said["input"]), *named,
-        f"--around {moment(incident.around)}",
-        f"--window-minutes {minutes.total_seconds() / 60:g}", "--out DIR",
-    ]  # fmt: skip
-    return " ".join(words)
-
-
-def _quoted(text: str) -> str:
-    return quote(harmless(text))
 
 
 def sections_of(incident: Incident, output_format: OutputFormat) -> list[Section | LongSection]:

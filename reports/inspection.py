@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reports.plain_text import cell, columns, paragraph
+from reports.plain_text import Aligned, Block, Bullet, cell, lines_of
 from reports.quantities import count, ranges, size_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Row = Mapping[str, Any]
 
 
-def render(manifest: Row) -> str:
-    """Return the whole page."""
-    sections = [
+def render(manifest: Row, width: int) -> str:
+    """Return the whole page, in lines of so many columns."""
+    sections: list[list[Block]] = [
         _heading(manifest),
         _copies(manifest),
         *(_topic_lines(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
@@ -42,10 +42,10 @@ def render(manifest: Row) -> str:
         _notes(manifest),
         _limitations(manifest),
     ]
-    return "\n\n".join("\n".join(section) for section in sections if section)
+    return "\n\n".join("\n".join(lines_of(section, width)) for section in sections if section)
 
 
-def _heading(manifest: Row) -> list[str]:
+def _heading(manifest: Row) -> list[Block]:
     version = manifest.get("kafka_version", {})
     release = "Kafka release: cannot tell, no record seen shows it"
     if version.get("at_least"):
@@ -83,7 +83,7 @@ def _alarms(manifest: Row) -> list[str]:
     return [f"! {text}" for number, text in alarms if number]
 
 
-def _copies(manifest: Row) -> list[str]:
+def _copies(manifest: Row) -> list[Block]:
     if not manifest.get("copies"):
         return []
     heads = ("COPY", "NODE", "CLUSTER", "ENDED", "INTERNAL", "DATA", "TOPICS", "NOT-READ")
@@ -102,7 +102,7 @@ def _copies(manifest: Row) -> list[str]:
         )
         for copy in manifest["copies"]
     ]
-    return columns(heads, rows)
+    return [Aligned(heads, rows)]
 
 
 def _by_topic(manifest: Row) -> dict[str, list[Row]]:
@@ -117,7 +117,7 @@ def _of_logs(manifest: Row) -> list[Row]:
     return [row for row in manifest.get("partitions", []) if row["copy"] is not None]
 
 
-def _archived(manifest: Row) -> list[str]:
+def _archived(manifest: Row) -> list[Block]:
     heads = ("TOPIC", "PARTITION", "FIRST", "END", "RECORDS", "FROM", "TO")
     names = (
         *("topic", "partition", "first_offset", "end_offset", "records"),
@@ -128,10 +128,10 @@ def _archived(manifest: Row) -> list[str]:
         for row in manifest.get("partitions", [])
         if row["copy"] is None
     ]
-    return ["Archived rows", *columns(heads, rows)] if rows else []
+    return ["Archived rows", Aligned(heads, rows)] if rows else []
 
 
-def _divergences(manifest: Row) -> list[str]:
+def _divergences(manifest: Row) -> list[Block]:
     every = manifest.get("divergences", [])
     found = [each for each in every if each.get("shown_by") != _OTHER_TOPIC]
     others = _other_topics(manifest, [each for each in every if each not in found])
@@ -153,13 +153,13 @@ def _divergences(manifest: Row) -> list[str]:
     total = sum(each["lost_records"] for each in found)
     return [
         f"Lines of history that did not survive an election: {count(total, 'record')} lost",
-        *columns(heads, rows),
+        Aligned(heads, rows),
         *([""] if others else []),
         *others,
     ]
 
 
-def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[str]:
+def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[Block]:
     """Name copies of a topic that was deleted, and made again under another id."""
     if not lines:
         return []
@@ -167,7 +167,7 @@ def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[str]:
         (row["topic"], row["partition"], row["copy"]): row.get("topic_id")
         for row in manifest.get("partitions", [])
     }
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for each in lines:
         place = each["topic"], each["partition"]
         rows.append(
@@ -184,7 +184,7 @@ def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[str]:
     heads = ("PARTITION", "COPY", "TOPIC-ID", "RECORDS", "FROM", "TO", "PRESENT")
     return [
         "Copies of different topics of one name (made again, or of another cluster)",
-        *columns(heads, rows),
+        Aligned(heads, rows),
     ]
 
 
@@ -197,7 +197,7 @@ def _survivor(divergence: Row) -> str:
     )
 
 
-def _gaps(manifest: Row) -> list[str]:
+def _gaps(manifest: Row) -> list[Block]:
     rows = [
         (row["topic"], row["partition"], row["copy"], *gap.values())
         for row in _of_logs(manifest)
@@ -208,12 +208,12 @@ def _gaps(manifest: Row) -> list[str]:
     return _table("Offsets that no batch holds, compaction apart", heads, rows)
 
 
-def _unreadable(manifest: Row) -> list[str]:
+def _unreadable(manifest: Row) -> list[Block]:
     rows = [(e["copy"], e["segment"], e["why"]) for e in manifest.get("unreadable", [])]
     return _table("Files that could not be read", ("COPY", "FILE", "WHY"), rows)
 
 
-def _damages(manifest: Row) -> list[str]:
+def _damages(manifest: Row) -> list[Block]:
     rows = [
         (row["copy"], each["file"], each["position"], each["size"], each["offset"], each["reason"])
         for row in _of_logs(manifest)
@@ -223,7 +223,7 @@ def _damages(manifest: Row) -> list[str]:
     return _table("Bytes that are no readable batch", heads, rows)
 
 
-def _record_types(manifest: Row) -> list[str]:
+def _record_types(manifest: Row) -> list[Block]:
     found: dict[tuple[str, int, str], dict[str, int]] = defaultdict(dict)
     for each in manifest.get("record_types", []):
         table = each["table"] or "unknown"
@@ -236,10 +236,10 @@ def _record_types(manifest: Row) -> list[str]:
     title = "Record types"
     if manifest.get("record_types_are_a_sample"):
         title += " among the first 64 KiB of each file: a sample"
-    return [title, *columns(("TOPIC", "ID", "TYPE", "VERSIONS"), rows)] if rows else []
+    return [title, Aligned(("TOPIC", "ID", "TYPE", "VERSIONS"), rows)] if rows else []
 
 
-def _notes(manifest: Row) -> list[str]:
+def _notes(manifest: Row) -> list[Block]:
     rows = [f"{each['where']}: {each['what']}" for each in manifest.get("notes", [])]
     rows += [each["what"] for each in manifest.get("leader_clocks", [])]
     ignored = [
@@ -247,21 +247,21 @@ def _notes(manifest: Row) -> list[str]:
         for row in _of_logs(manifest)
         for each in row["ignored"]
     ]
-    rows = [line for row in _most([*rows, *ignored]) for line in paragraph(cell(row))]
-    return ["Notes", *rows] if rows else []
+    notes = [Bullet(cell(row)) for row in _most([*rows, *ignored])]
+    return ["Notes", *notes] if notes else []
 
 
-def _limitations(manifest: Row) -> list[str]:
-    rows = [line for each in manifest.get("unanswerable", []) for line in paragraph(each)]
-    return ["Cannot tell", *rows] if rows else []
+def _limitations(manifest: Row) -> list[Block]:
+    sentences = [Bullet(each) for each in manifest.get("unanswerable", [])]
+    return ["Cannot tell", *sentences] if sentences else []
 
 
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[Block]:
     if not rows:
         return []
     more = len(rows) - _MOST_LISTED
     tail = [f"and {more:,} more (--format json has them)"] if more > 0 else []
-    return [title, *columns(heads, rows[:_MOST_LISTED]), *tail]
+    return [title, Aligned(heads, rows[:_MOST_LISTED]), *tail]
 
 
 def _most(lines: list[str]) -> list[str]:
@@ -270,7 +270,7 @@ def _most(lines: list[str]) -> list[str]:
     return lines[:_MOST_LISTED] + tail
 
 
-def _topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
+def _topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[Block]:
     """Return a topic's partitions, one line each, and what copies that do not lead have to say."""
     present = {row["partition"] for row in rows}
     absent = manifest["absent_partitions"].get(topic, [])
@@ -288,9 +288,9 @@ def _topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[str]:
         *("PARTITION", "COPIES", "FIRST", "END", "COMPLETE-FROM", "RECORDS", "SIZE"),
         *("FROM", "TO", "REMARKS"),
     )
-    lines = [title]
+    lines: list[Block] = [title]
     if filled:
-        lines += columns(heads, [_partition(row, rows, manifest) for row in filled])
+        lines.append(Aligned(heads, [_partition(row, rows, manifest) for row in filled]))
     lines += _others(rows)
     if empty:
         lines.append(f"Empty: {ranges(empty)}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 WIDTH = 120
-"""A page's."""
+"""How many columns a line has where nothing says how wide the page is."""
 _GAP = "  "
 _NARROWEST, _BELOW = 24, 4
 _ABSENT = "-"
@@ -30,11 +28,47 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
-def columns(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Align rows under their heads; columns of numbers to the right.
+@dataclass(frozen=True)
+class Aligned:
+    """Rows under their heads, columns of numbers to the right.
 
-    Where they are wider than a page, the last column goes on in lines of its own.
+    Where they are wider than the page, the last column goes on in lines of its own; where that is
+    not enough, columns before it are left out, which a last line says.
     """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Bullet:
+    """A sentence that begins with a dash."""
+
+    text: str
+
+
+Block = str | Aligned | Bullet
+"""What a text is made of: a line as it is, a table, a sentence of a list."""
+
+
+def lines_of(blocks: Iterable[Block], width: int) -> list[str]:
+    """Return lines that have no more columns than the page, but for lines that are as they are."""
+    return [line for each in blocks for line in _laid_out(each, width)]
+
+
+def _laid_out(block: Block, width: int) -> list[str]:
+    match block:
+        case Aligned(heads=heads, rows=rows):
+            return columns(heads, rows, width, "--format json has all")
+        case Bullet(text=text):
+            return paragraph(text, width)
+    return [block]
+
+
+def columns(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], width: int, all_are: str
+) -> list[str]:
+    """Return the lines of `Aligned`; `all_are` says where columns are that are left out."""
     rows = [tuple(row) for row in rows]
     texts = [[cell(value) for value in row] for row in rows]
     numeric = [
@@ -45,16 +79,44 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]
         max(len(text) for text in (head, *(row[place] for row in texts)))
         for place, head in enumerate(heads)
     ]
-    room = WIDTH - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+    kept = _kept_columns(widths, width)
+    lines = _aligned(
+        [[line[place] for place in kept] for line in (list(heads), *texts)],
+        [widths[place] for place in kept],
+        [numeric[place] for place in kept],
+        width,
+    )
+    if len(kept) < len(widths):
+        left_out = ", ".join(head for place, head in enumerate(heads) if place not in kept)
+        lines += wrapped(f"left out to fit {width} columns: {left_out} ({all_are})", width)
+    return lines
+
+
+def _kept_columns(widths: Sequence[int], width: int) -> list[int]:
+    """Return the places of the columns that fit; the first and the last are never left out."""
+    kept = list(range(len(widths)))
+    while len(kept) > 2:
+        before = [widths[place] for place in kept[:-1]]
+        if sum(before) + len(_GAP) * (len(before) - 1) <= width:
+            break
+        del kept[-2]
+    return kept
+
+
+def _aligned(
+    texts: Sequence[Sequence[str]], widths: Sequence[int], numeric: Sequence[bool], width: int
+) -> list[str]:
+    heads, *rows = texts
+    room = width - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
     if room >= widths[-1]:
-        return [_line(line, widths, numeric) for line in (list(heads), *texts)]
-    indent = WIDTH - room if room >= _NARROWEST else _BELOW
-    lines = [_line(list(heads), widths, numeric)] if room >= _NARROWEST else []
+        return [_line(line, widths, numeric) for line in texts]
+    indent = width - room if room >= _NARROWEST else _BELOW
+    lines = [_line(heads, widths, numeric)] if room >= _NARROWEST else []
     if not lines:
-        lines = [_line(list(heads[:-1]), widths, numeric), f"{' ' * _BELOW}{heads[-1]}"]
-    for line in texts:
+        lines = [_line(heads[:-1], widths, numeric), f"{' ' * _BELOW}{heads[-1]}"]
+    for line in rows:
         first = _line(line[:-1], widths, numeric)
-        last = wrapped(line[-1], WIDTH - indent) or [""]
+        last = wrapped(line[-1], width - indent) or [""]
         if room >= _NARROWEST:
             lines.append(f"{first.ljust(indent)}{last.pop(0)}".rstrip())
         else:
@@ -70,9 +132,9 @@ def _line(texts: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) 
     ).rstrip()
 
 
-def paragraph(text: str) -> list[str]:
-    """Return a sentence in lines that fit a page, the first with a dash."""
-    first, *rest = wrapped(text, WIDTH - len(_GAP)) or [""]
+def paragraph(text: str, width: int) -> list[str]:
+    """Return a sentence in lines that fit the page, the first with a dash."""
+    first, *rest = wrapped(text, width - len(_GAP)) or [""]
     return [f"- {first}", *(f"  {each}" for each in rest)]
 
 
@@ -84,7 +146,7 @@ def wrapped(text: str, width: int) -> list[str]:
 # Sentences beside tables, in lines that fit the page; or in place of a table without rows.
 
 
-def paragraphs(sentences: Iterable[str]) -> str:
+def paragraphs(sentences: Iterable[str], width: int) -> str:
     """Return sentences one below the other; what is longer than a line goes on indented.
 
     A name in them can do nothing to a terminal.
@@ -92,7 +154,7 @@ def paragraphs(sentences: Iterable[str]) -> str:
     return "\n".join(
         textwrap.fill(
             printable(each.replace("\n", " ")),
-            WIDTH,
+            width,
             subsequent_indent="  ",
             break_on_hyphens=False,
             break_long_words=False,
@@ -101,11 +163,12 @@ def paragraphs(sentences: Iterable[str]) -> str:
     )
 
 
-def nothing(sentence: str, said: Mapping[str, Any]) -> str:
+def nothing(sentence: str, said: Mapping[str, Any], width: int) -> str:
     """Return what to say in place of rows.
 
     Args:
         sentence: That there is nothing.
+        width: How many columns a line has.
         said: What the answer says besides: `cannot_tell` has reasons for which there may be
             something all the same.
     """
@@ -113,4 +176,4 @@ def nothing(sentence: str, said: Mapping[str, Any]) -> str:
     if not reasons:
         return sentence
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    return paragraphs([f"Cannot tell: {reasons[0]}{more}"])
+    return paragraphs([f"Cannot tell: {reasons[0]}{more}"], width)

@@ -20,6 +20,7 @@ from reports.layout.output_format import OutputFormat, UnknownColumnError
 from reports.layout.section import MOST, ROWS, SHOWN, LongSection, Order, Section, problems_of
 from reports.layout.sorted_rows import SortedRows
 from reports.layout.text import MARK, text_of
+from reports.plain_text import wrapped
 
 # Which rows of which tables are shown: `--table`, `--only-problems`, `--sort`, `--top`.
 
@@ -210,7 +211,7 @@ def _for_people(
         text = (
             _markdown(each)
             if wanted == "markdown"
-            else text_of(each, is_wide=wanted.is_wide, is_colored=wanted.is_colored)
+            else text_of(each, wanted.paper, is_wide=wanted.is_wide)
         )
         more = rows_in(before) - each.rows.num_rows + each.more
         tables.append("\n".join([*_title(each, wanted), text, *_more(more, wanted)]))
@@ -219,10 +220,12 @@ def _for_people(
     return "\n\n".join(tables)
 
 
-def _title(section: Section, wanted: str) -> list[str]:
+def _title(section: Section, wanted: OutputFormat) -> list[str]:
     if not section.title:
         return []
-    return [f"## {section.title}\n"] if wanted == "markdown" else [section.title]
+    if wanted == "markdown":
+        return [f"## {section.title}\n"]
+    return wrapped(section.title, wanted.width)
 
 
 def _more(count: int, wanted: str) -> list[str]:

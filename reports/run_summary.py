@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reports.plain_text import columns
+from reports.layout.output_format import width_of
+from reports.plain_text import Aligned, Block, lines_of, paragraphs
 from reports.quantities import count, ranges
 from schemas import record_types
 
@@ -28,12 +29,17 @@ def decode_summary(manifest: Mapping[str, Any], output_format: str) -> str:
     """Return the summary in ``text`` or ``json``."""
     if output_format == "json":
         return json.dumps(manifest, indent=1, ensure_ascii=False)
-    missing = [f"missing: {each}" for each in missing_records(manifest)]
-    parts = [_record_types(manifest), _divergences(manifest), _sums(manifest), missing]
-    return "\n".join("\n".join(part) for part in parts if part)
+    width = width_of(output_format)
+    parts = [*_record_types(manifest), *_divergences(manifest), *_sums(manifest)]
+    return "\n".join([*lines_of(parts, width), *_missing(manifest, width)])
 
 
-def _record_types(manifest: Mapping[str, Any]) -> list[str]:
+def _missing(manifest: Mapping[str, Any], width: int) -> list[str]:
+    sentences = [f"missing: {each}" for each in missing_records(manifest)]
+    return [paragraphs(sentences, width)] if sentences else []
+
+
+def _record_types(manifest: Mapping[str, Any]) -> list[Block]:
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for each in manifest["record_types"]:
         if each["line"]:
@@ -45,7 +51,7 @@ def _record_types(manifest: Mapping[str, Any]) -> list[str]:
     ]
     markers = sum(each["control_markers"] for each in manifest["reconciliation"])
     rows += [("", "control_markers", markers, "")] if markers else []
-    return [*columns(("TOPIC", "TABLE", "RECORDS", "VERSIONS"), rows), ""]
+    return [Aligned(("TOPIC", "TABLE", "RECORDS", "VERSIONS"), rows), ""]
 
 
 def _versions(kinds: Sequence[Mapping[str, Any]]) -> str:
@@ -59,7 +65,7 @@ def _versions(kinds: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(sorted(set(words)))
 
 
-def _divergences(manifest: Mapping[str, Any]) -> list[str]:
+def _divergences(manifest: Mapping[str, Any]) -> list[Block]:
     if not manifest["divergences"]:
         return []
     heads = ("TOPIC", "PARTITION", "COPY", "DIVERGES-AT", "LOST-RECORDS", "GROUPS-ONLY-THERE")
@@ -74,7 +80,7 @@ def _divergences(manifest: Mapping[str, Any]) -> list[str]:
         )
         for each in manifest["divergences"]
     ]
-    return ["Lines of history that did not survive", "", *columns(heads, rows), ""]
+    return ["Lines of history that did not survive", "", Aligned(heads, rows), ""]
 
 
 def _some(groups: Sequence[str]) -> str:
@@ -82,7 +88,7 @@ def _some(groups: Sequence[str]) -> str:
     return ", ".join(groups[:_MOST_GROUPS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _sums(manifest: Mapping[str, Any]) -> list[str]:
+def _sums(manifest: Mapping[str, Any]) -> list[Block]:
     accounts = manifest["reconciliation"]
     records = sum(each["records"] for each in accounts)
     decoded = sum(each["decoded"] for each in accounts)
@@ -92,7 +98,7 @@ def _sums(manifest: Mapping[str, Any]) -> list[str]:
         for rule, number in each["left_out"].items():
             left_out[_rule(each["topic"], rule)] += number
         undecoded.update(each["undecoded"])
-    lines = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
+    lines: list[Block] = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
     lost = Counter[str]()
     for each in manifest["record_types"]:
         lost[each["line"]] += each["records"]
@@ -156,14 +162,14 @@ def replay_summary(
             "rows": [{"table": name, "rows": rows} for name, rows in replay["rows"].items()],
         }
         return json.dumps(answer, indent=1, ensure_ascii=False)
+    width = width_of(output_format)
+    sentences = [
+        *(f"assumed: {each}" for each in replay.get("assumed", ())),
+        f"as of {_instant(replay['as_of'])}, by the rules of Kafka {replay['kafka_version']}",
+    ]
+    rows = Aligned(("TABLE", "ROWS"), list(replay["rows"].items()))
     return "\n".join(
-        [
-            *columns(("TABLE", "ROWS"), list(replay["rows"].items())),
-            "",
-            *(f"assumed: {each}" for each in replay.get("assumed", ())),
-            f"as of {_instant(replay['as_of'])}, by the rules of Kafka {replay['kafka_version']}",
-            *(f"missing: {each}" for each in missing_records(manifest)),
-        ]
+        [*lines_of([rows, ""], width), paragraphs(sentences, width), *_missing(manifest, width)]
     )
 
 

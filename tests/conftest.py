@@ -31,6 +31,9 @@ Groupscope = Callable[..., "subprocess.CompletedProcess[str]"]
 # Every JVM of the tests lives for seconds: optimising its code would cost more than it gains.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Text is as wide as the page that is not known, whatever terminal tests run in.
+os.environ.pop("COLUMNS", None)
+
 # Two busy cores make any deadline a lie; on CI the same examples every time, elsewhere new ones.
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from analytics.errors import (
+    AbsentFileError,
     CannotTellError,
-    InputUnreadableError,
     OutputRefusedError,
     WorkspaceError,
 )
@@ -134,10 +134,8 @@ def audit_summary(location: str) -> Mapping[str, Any]:
     path = join(location, SUMMARY)
     try:
         found: Mapping[str, Any] = json.loads(read_bytes(path))
-    except InputUnreadableError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            raise _not_audited(location) from error
-        raise
+    except AbsentFileError as error:
+        raise _not_audited(location) from error
     except ValueError as error:
         raise WorkspaceError(f"{path} cannot be read: {error}") from error
     return found
@@ -152,17 +150,19 @@ def _not_audited(location: str) -> CannotTellError:
 
 # What `report` does: the page of an audited workspace in one of its forms.
 
-FORMS: Final = {"html": html_of, "text": text_of, "markdown": markdown_of, "json": json_of}
+FORMS: Final = {"html": html_of, "markdown": markdown_of, "json": json_of}
 
 
-def report_of(console: Console, workspace: str, output: str | None, output_format: str) -> str:
+def report_of(
+    console: Console, workspace: str, output: str | None, output_format: str, width: int
+) -> str:
     """Return what goes to stdout; a file is written where one is asked for.
 
     Raises:
         GroupscopeError: The workspace was not audited, or the file cannot be written.
     """
     page = page_of_audit(workspace)
-    text = FORMS[output_format](page)
+    text = text_of(page, width) if output_format == "text" else FORMS[output_format](page)
     if output_format == "html" and output is None:
         output = join(workspace, PAGE)
     if output is None:

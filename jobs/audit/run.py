@@ -38,6 +38,7 @@ from analytics.questions.table_orders import order_of
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import OFFSET_VERDICTS
 from analytics.redaction.redactor import WITHHELD
+from analytics.replayed.end_offsets import read_end_offsets
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.replayed.replayed_workspace import instant_of
 from analytics.tables.parted_table import PartedTable, PartedTables
@@ -45,7 +46,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.page import audit_summary, page_of_workspace
-from jobs.cli.console import HeldConsole, print_text
+from jobs.cli.console import HeldConsole, command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.cli.written_text import write_pieces, write_text
 from jobs.spark.session import one_session
@@ -112,6 +113,8 @@ def run_hook(console: Console, command: str, location: str, summary: str) -> Non
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""
+UNNAMED_COMMAND: Final = "groupscope audit DUMP --out DIR --redact KEYFILE"
+"""So may an option."""
 AUDIT: Final = "audit"
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
@@ -172,8 +175,10 @@ def audit_of(
     Raises:
         GroupscopeError: An INPUT, a side file or the folder is not what it has to be.
     """
-    # What is wrong with a suite is said before anything is done.
+    # What is wrong with a file is said before anything is done.
     team_suites(audit_options.expectations)
+    if audit_options.end_offsets is not None:
+        read_end_offsets(audit_options.end_offsets)
     saving = saving_of(
         console,
         save_tables=audit_options.save_tables,
@@ -317,13 +322,14 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     found = findings_of(state, judged, asked_of, PHRASING, audited.redactor)
     code = _exit_code(audited, found.counts, audit_options.fail_on)
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
+    changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
     summary = summary_of(
-        AuditFindings(found.findings, found.counts, found.accepted),
+        AuditFindings(found.findings, found.counts, found.accepted, changes),
         said,
         code,
         audit_options.fail_on,
+        UNNAMED_COMMAND if audited.redactor is not None else command_line(),
     )
-    changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
     kept = kept_tables(state, judged.keys(), found, changes)
     keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
     folder = audit_options.out

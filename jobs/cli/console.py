@@ -6,9 +6,12 @@ be taken out.
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import click
 
@@ -109,6 +112,34 @@ def _ended(pieces: Iterable[str]) -> Iterator[str]:
         is_empty &= not piece
     if not is_empty:
         yield "\n"
+
+
+# The command line of this run, as a shell takes it.
+
+ENVIRONMENT_PREFIX: Final = "GROUPSCOPE"
+"""What the names of environment variables begin with that options are read from."""
+_ARGUMENTS: Final = "groupscope.arguments"
+
+
+def keep_command_line(ctx: click.Context, arguments: Sequence[str]) -> None:
+    """Keep the arguments of a run for `command_line`."""
+    ctx.meta[_ARGUMENTS] = tuple(arguments)
+
+
+def command_line() -> str:
+    """Return the command of this run, with the variables that options are read from before it.
+
+    Raises:
+        RuntimeError: No command runs.
+        KeyError: It was not called by way of `groupscope`.
+    """
+    arguments = click.get_current_context().meta[_ARGUMENTS]
+    variables = sorted(
+        f"{name}={shlex.quote(value)}"
+        for name, value in os.environ.items()
+        if name.startswith(f"{ENVIRONMENT_PREFIX}_")
+    )
+    return " ".join([*variables, "groupscope", shlex.join(arguments)])
 
 
 @dataclass

@@ -37,14 +37,13 @@ from analytics.locations import is_of_stores
 from analytics.version import VERSION
 from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
+from jobs.cli.console import ENVIRONMENT_PREFIX, keep_command_line
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
 from jobs.cli.options.shared import NO_COLOR, output_options
 from reports.layout.output_format import UnknownColumnError
 from reports.plain_text import printable
 
 # The subcommands, found by name and imported only when they run: `--help` answers at once.
-
-ENVIRONMENT_PREFIX = "GROUPSCOPE"
 
 COMMANDS: Mapping[str, str] = {
     "inspect": "Show what is in a dump.",
@@ -83,6 +82,11 @@ class CommandGroup(click.Group):
 
     Every option of every command reads `GROUPSCOPE_<OPTION>`, whichever command it belongs to.
     """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the command line as it was given: pages say how they are made again."""
+        keep_command_line(ctx, args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names of the commands."""

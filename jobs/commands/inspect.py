@@ -14,6 +14,8 @@ from jobs.cli.options.shared import format_options, input_options, inputs_argume
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from reports.layout.output_format import OutputFormat
+
 
 EPILOG = """
 \b
@@ -34,7 +36,7 @@ Examples:
 @input_options
 @output_options
 @pass_console
-def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # noqa: ANN401
+def inspect(console: Console, /, output_format: OutputFormat, **options: Any) -> int:  # noqa: ANN401
     """Show what is in a dump.
 
     Lists the brokers' copies and internal partitions, the time they span, what is missing,
@@ -46,7 +48,7 @@ def inspect(console: Console, /, output_format: str, **options: Any) -> int:  # 
     from reports.inspection import render  # noqa: PLC0415
 
     found = inspect_inputs(console, **options)
-    print_text(_as_json(found) if output_format == "json" else render(found))
+    print_text(_as_json(found) if output_format == "json" else render(found, output_format.width))
     # What could be read was shown; that something could not shows in the code.
     return CANNOT_TELL if found.get("unreadable") else DONE
 

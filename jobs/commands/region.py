@@ -88,8 +88,15 @@ def region(  # noqa: PLR0913 - one parameter an option
     instant, and where members would read on if the latest were restored now. docs/region.md
     explains it.
     """
-    if out is not None and not options["inputs"]:
-        raise click.UsageError("--out needs --dump: it keeps the workspace of a dump")
+    of_dump = {
+        "--out": out,
+        "--initial-offsets": initial_offsets,
+        "--start-position": start_position,
+        "--end-offsets": end_offsets,
+    }
+    needing = [name for name, value in of_dump.items() if value is not None]
+    if needing and not options["inputs"]:
+        raise click.UsageError(f"{needing[0]} needs --dump INPUT")
     # Arrow is heavy: --help answers without it.
     from analytics.seeds.checkpoint_files.fields import read_initial_offsets  # noqa: PLC0415
     from analytics.seeds.region.contributions import groups_of  # noqa: PLC0415

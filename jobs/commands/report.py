@@ -6,7 +6,7 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.exit_codes import DONE
-from jobs.cli.options.shared import output_options
+from jobs.cli.options.shared import output_options, page_width
 
 EPILOG = """
 \b
@@ -45,7 +45,7 @@ def report(console: Console, /, workspace: str, output: str | None, output_forma
     # Arrow is heavy: --help answers without it.
     from jobs.audit.page import report_of  # noqa: PLC0415
 
-    answer = report_of(console, workspace, output, output_format)
+    answer = report_of(console, workspace, output, output_format, page_width(output))
     if answer:
         click.echo(answer)
     return DONE

@@ -30,6 +30,7 @@ from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.spark.progress import progress
 from reports.answers.share import MAIN, TABLES, dialect_notes, dialect_sections
+from reports.layout.output_format import width_of
 from reports.plain_text import nothing
 from reports.row_formats import Text, render, rendered
 from schemas import table
@@ -254,7 +255,7 @@ def dialect_answer(console: Console, state: DialectState, output_format: str) ->
     if asked is not None and asked not in state.tables:
         raise InputNotRecognizedError(f"--table {asked}: not with --dialect {state.dialect}")
     if not (state.tables[MAIN].num_rows or output_format in {"json", "csv"}):
-        return nothing(NOTHING, said), _exit_code(state)
+        return nothing(NOTHING, said, width_of(output_format)), _exit_code(state)
     sections = dialect_sections(state.tables, is_for_programs=output_format in {"json", "csv"})
     if output_format in {"json", "csv"}:
         return rendered(sections, output_format, said), _exit_code(state)
@@ -262,6 +263,7 @@ def dialect_answer(console: Console, state: DialectState, output_format: str) ->
     if state.is_of_releases:
         console.say("hint: these snapshots are as releases write them: leave out --dialect")
     notes = dialect_notes(
-        {name: rows for name, rows in state.tables.items() if asked in {None, name}}
+        {name: rows for name, rows in state.tables.items() if asked in {None, name}},
+        width_of(output_format),
     )
     return "\n\n".join([answer, *([notes] if notes else [])]), _exit_code(state)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.errors import AbsentFileError, InputNotRecognizedError, InputUnreadableError
 from analytics.redaction.redactor import Redactor, names_in, names_of_document
 from analytics.redaction.text import Pseudonyms
 from analytics.side_files import read_bytes
@@ -49,8 +49,8 @@ def key_in(path: str) -> bytes:
     try:
         key = read_bytes(path)
         Pseudonyms(key)
-    except InputUnreadableError as error:
-        raise InputUnreadableError(f"--redact {error}") from error
+    except (AbsentFileError, InputUnreadableError) as error:
+        raise type(error)(f"--redact {error}") from error
     except ValueError as error:
         hint = "head -c 32 /dev/urandom > KEYFILE makes one"
         raise InputNotRecognizedError(f"--redact {path}: {error}; {hint}") from error

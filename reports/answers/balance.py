@@ -24,7 +24,7 @@ from reports.layout.section import (
     without,
     worst_of_all,
 )
-from reports.plain_text import nothing
+from reports.plain_text import nothing, paragraphs
 from reports.row_formats import Section, Text, render, rendered
 
 _SCORE: Final = (
@@ -68,7 +68,7 @@ def balance_text(
         ]
         return rendered(sections, output_format, metadata)
     if not balance.num_rows:
-        return nothing("No group has members.", metadata)
+        return nothing("No group has members.", metadata, output_format.width)
     meanings: Mapping[str, str] = metadata["verdicts"]
     verdicts = _verdicts(balance)
     of_people: list[Section | LongSection]
@@ -92,7 +92,9 @@ def balance_text(
         ),
         _SCORE,
     ]
-    return "\n\n".join([render(of_people, output_format, metadata), "\n".join(notes)])
+    return "\n\n".join(
+        [render(of_people, output_format, metadata), paragraphs(notes, output_format.width)]
+    )
 
 
 def _verdicts(balance: Rows) -> dict[str | None, int]:

@@ -337,9 +337,12 @@ def _for_people(
     sections = [each for each in sections if wanted.table or each.rows.num_rows]
     sections += _beside(tables, wanted)
     rules = [metadata["rules_said"], *metadata["retention"], *metadata["findings"]]
-    parts = [paragraphs([*rules, *([sums] if sums else [])]), render(sections, wanted, metadata)]
+    parts = [
+        paragraphs([*rules, *([sums] if sums else [])], wanted.width),
+        render(sections, wanted, metadata),
+    ]
     if not shortest.num_rows:
-        parts.append(nothing("No group has committed offsets.", metadata))
+        parts.append(nothing("No group has committed offsets.", metadata, wanted.width))
     return "\n\n".join(filter(None, parts))
 
 
@@ -366,18 +369,10 @@ def summed_up(wanted: OutputFormat, fates: Rows) -> tuple[OutputFormat, str]:
     offsets = sum(statuses.values())
     if not is_up_to_us(wanted) or offsets <= MOST:
         return wanted, ""
-    shortened = OutputFormat(
-        str(wanted),
-        is_wide=wanted.is_wide,
-        top=SHOWN,
-        sort=wanted.sort,
-        only_problems=wanted.only_problems,
-        is_colored=wanted.is_colored,
-    )
     numbers = sorted(((number, status) for status, number in statuses.items()), reverse=True)
     parts = ", ".join(f"{number:,} {status}" for number, status in numbers)
     shows = f"The first {SHOWN:,} rows of each table, worst first; --top N shows N"
-    return shortened, f"{count(offsets, 'offset')}: {parts}. {shows}."
+    return wanted.with_top(SHOWN), f"{count(offsets, 'offset')}: {parts}. {shows}."
 
 
 def _ending_section(rows: pa.Table) -> Section:

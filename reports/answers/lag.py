@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import MARKS, LongSection, Rows, as_main, table_section, words_in
-from reports.plain_text import nothing
+from reports.plain_text import nothing, paragraphs
 from reports.row_formats import Section, Text, render, rendered
 
 _SOUND: Final = ("caught_up", "moving", "behind", "idle", "stale")
@@ -58,19 +58,25 @@ def lag_text(
             sections.append(LongSection(tables["group_capacity"], _beside("group_capacity")))
         return rendered(sections, output_format, metadata)
     held = _open_transactions_text(rows)
-    notes = [*_notes(sections[0].rows, metadata), *([held] if held else [])]
+    notes = [
+        *_notes(sections[0].rows, metadata, output_format.width),
+        *([paragraphs([held], output_format.width)] if held else []),
+    ]
     return "\n\n".join([render(sections, output_format, metadata), *notes])
 
 
-def _notes(rows: Rows, metadata: Mapping[str, Any]) -> list[str]:
+def _notes(rows: Rows, metadata: Mapping[str, Any], width: int) -> list[str]:
     verdicts = words_in(rows, "verdict")
     if not verdicts:
-        return [nothing("No partition is owned or committed by the groups asked for.", metadata)]
+        return [
+            nothing("No partition is owned or committed by the groups asked for.", metadata, width)
+        ]
     known: Mapping[str, str] = metadata["verdicts"]
-    notes = ["\n".join(f"{word}: {text}" for word, text in known.items() if word in verdicts)]
+    meanings = (f"{word}: {text}" for word, text in known.items() if word in verdicts)
+    notes = [paragraphs(meanings, width)]
     if metadata.get("unread_topics"):
         topics = ", ".join(metadata["unread_topics"])
-        notes.append(f"Topics that no group is known to read: {topics}")
+        notes.append(paragraphs([f"Topics that no group is known to read: {topics}"], width))
     return notes
 
 

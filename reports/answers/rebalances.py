@@ -25,7 +25,7 @@ from reports.layout.section import (
     words_in,
     worst_rows,
 )
-from reports.plain_text import nothing
+from reports.plain_text import nothing, paragraphs
 from reports.row_formats import Text, render, rendered
 from schemas.shown import MAIN
 
@@ -87,7 +87,7 @@ def rebalances_text(
         return _for_programs(tables, output_format, metadata)
     counts = {name: tables[name].num_rows for name in TABLES}
     if not counts["rebalances"]:
-        return nothing("No generation or group epoch in that time.", metadata)
+        return nothing("No generation or group epoch in that time.", metadata, output_format.width)
     shown = {name: worst_rows(tables[name], _WORST[name], output_format) for name in TABLES}
     causes = _causes_of(shown["rebalances"], tables)
     shown["rebalances"] = with_causes(shown["rebalances"], causes)
@@ -99,7 +99,9 @@ def rebalances_text(
         if called in names and output_format.top is None
     }
     notes = [*summed_up(left_out), *_notes(tables["rebalances"], metadata)]
-    return "\n\n".join([render(sections, output_format, metadata), "\n".join(notes)])
+    return "\n\n".join(
+        [render(sections, output_format, metadata), paragraphs(notes, output_format.width)]
+    )
 
 
 def _for_programs(

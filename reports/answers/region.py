@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.layout.output_format import width_of
 from reports.layout.section import as_main, raw_section, table_section, unmarked
 from reports.plain_text import paragraphs
 from reports.row_formats import Section, Text, render, rendered
@@ -51,7 +52,9 @@ def region_text(
     text = render(_sections(tables, output_format), output_format, ordered)
     words = set(tables["region_findings"]["finding"].to_pylist())
     meanings = [f"{word}: {each}" for word, each in metadata["findings"].items() if word in words]
-    return "\n\n".join([text, *([paragraphs(meanings)] if meanings else [])])
+    return "\n\n".join(
+        [text, *([paragraphs(meanings, width_of(output_format))] if meanings else [])]
+    )
 
 
 def _sections(tables: Mapping[str, pa.Table], output_format: str) -> Sequence[Section]:

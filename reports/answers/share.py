@@ -71,12 +71,13 @@ def dialect_sections(tables: Mapping[str, pa.Table], *, is_for_programs: bool) -
     ]
 
 
-def dialect_notes(tables: Mapping[str, pa.Table]) -> str:
+def dialect_notes(tables: Mapping[str, pa.Table], width: int) -> str:
     """Return what the words mean that are in the tables, and nothing where there are none."""
     meanings = {**broken_chain_words(), **odd_chain_words(), **reading_words()}
     told = [tables[name]["reason"] for name in ("chain", "share_readings") if name in tables]
     there = {word for each in told for word in pc.unique(each).to_pylist()}
-    return paragraphs(f"{word}: {text}" for word, text in meanings.items() if word in there)
+    lines = (f"{word}: {text}" for word, text in meanings.items() if word in there)
+    return paragraphs(lines, width)
 
 
 def _section(name: str, rows: pa.Table) -> Section:
@@ -173,9 +174,9 @@ def share_text(
     sections = [backlog, *beside]
     if is_for_programs:
         return rendered(sections, output_format, metadata)
-    notes = _share_notes(sections, metadata, asked)
+    notes = _share_notes(sections, metadata, asked, output_format.width)
     if any(pc.any(pc.equal(each["reason"], no_end)).as_py() for each in rows.pieces(["reason"])):
-        notes.append(_NO_LAG)
+        notes.append(paragraphs([_NO_LAG], output_format.width))
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
     return "\n\n".join([render(sections, output_format, metadata), *notes])
@@ -278,7 +279,7 @@ def _marked(rows: pa.Table) -> pa.Table:
 
 
 def _share_notes(
-    sections: Sequence[LongSection], said: Mapping[str, Any], asked: str | None
+    sections: Sequence[LongSection], said: Mapping[str, Any], asked: str | None, width: int
 ) -> list[str]:
     """Return paragraphs: what the words that are shown mean, and which settings are assumed.
 
@@ -286,12 +287,13 @@ def _share_notes(
         sections: What is shown; the backlog first.
         said: What is said beside it.
         asked: The one table that was asked for; None for all.
+        width: How many columns a line has.
     """
     if asked is not None:
         sections = [sections[0], *(each for each in sections[1:] if each.name == asked)]
     words = words_in(sections[0].rows, "status")
     if not words:
-        return [nothing(_NOTHING, said)]
+        return [nothing(_NOTHING, said, width)]
     meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
     broken = [
         *_meanings(sections, "faults", "fault", said["fault_words"]),
@@ -303,7 +305,7 @@ def _share_notes(
         [*(meanings if asked in {None, "backlog"} else ()), *broken],
         assumed if asked not in _WITHOUT_LIMITS else [],
     ]
-    return ["\n".join(each) for each in notes if each]
+    return [paragraphs(each, width) for each in notes if each]
 
 
 def _meanings(

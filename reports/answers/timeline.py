@@ -232,8 +232,10 @@ def timeline_text(
         return rendered([LongSection(verdicts, raw_verdicts), events], output_format, metadata)
     shown = verdicts_for_people(verdicts, is_wide=output_format.is_wide)
     sections = [each for each in (shown, events) if each.rows.num_rows]
-    text = render(sections, output_format, metadata) or nothing(_NOTHING, metadata)
-    return "\n\n".join([text, *([paragraphs([note])] if note else [])])
+    text = render(sections, output_format, metadata) or nothing(
+        _NOTHING, metadata, output_format.width
+    )
+    return "\n\n".join([text, *([paragraphs([note], output_format.width)] if note else [])])
 
 
 def _events_section(rows: pa.Table) -> Section:

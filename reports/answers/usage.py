@@ -108,7 +108,9 @@ def usage_text(
         _outlook_text(figures["disks"], room_bytes or 0),
         _identity_text(tables["partition_usage"].whole(), figures["identity"]),
     ]
-    return "\n\n".join([text, *(paragraphs(each.splitlines()) for each in notes if each)])
+    return "\n\n".join(
+        [text, *(paragraphs(each.splitlines(), wanted.width) for each in notes if each)]
+    )
 
 
 def _sections(
@@ -148,9 +150,7 @@ def _with_top(wanted: OutputFormat) -> OutputFormat:
     """Return the format; of several tables people see the first rows, unless they ask for more."""
     if wanted.is_for_programs or wanted.top is not None or wanted.table or wanted.only_problems:
         return wanted
-    return OutputFormat(
-        wanted, is_wide=wanted.is_wide, top=_TOP, sort=wanted.sort, is_colored=wanted.is_colored
-    )
+    return wanted.with_top(_TOP)
 
 
 def _usage_section(rows: pa.Table, by: str, *, with_expired: bool) -> Section:

@@ -13,14 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.cells import ABSENT, SHORTEST, cells, shortened
+from reports.layout.output_format import Paper
 from reports.layout.section import Section, problems_of
-from reports.plain_text import WIDTH
+from reports.plain_text import wrapped
 
 MARK = "!"
 INDENT = 2
 _NARROW = 40
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 _BREAKS = re.compile(r"(?<=[,;])(?=\S)")
+_SEPARATORS = re.compile("[,;]")
+_LONGEST_LIST = 4
+"""A list in text takes so many lines; --wide and formats for programs have it whole."""
 
 _GAP = 2
 _NARROWEST_WORDS, _LEAST_WORDS = 24, 16
@@ -37,40 +41,47 @@ _LONGEST_WORD = 24
 _TIME = r"^\d{4}-\d\d-\d\dT[\d:.]+Z$"
 
 
-def text_of(section: Section, *, is_wide: bool, is_colored: bool) -> str:
-    """Return a table as lines of text.
+def text_of(section: Section, paper: Paper, *, is_wide: bool) -> str:
+    """Return a table as lines of text, a row under the other.
 
     Rows in which something went wrong begin with `!`. Where columns do not fit, long names lose
-    their middle, sentences go on in the next line, and spare columns are left out, which a last
-    line says. Where that is not enough, the sentence of the last column stands below its row; and
-    what does not fit even so has a line for each value.
+    their middle, lists their end, sentences go on in the next line, and the least columns are left
+    out, which a last line says. Where the sentence of the last column has no room, it stands below
+    its row.
     """
     marks = _marks(section)
     columns = {name: cells(section.rows[name]) for name in section.heads}
     sizes = {name: _column_of(name, section.heads[name], each) for name, each in columns.items()}
-    room = WIDTH - (INDENT if marks else 0)
+    width = paper.width
+    room = width - (INDENT if marks else 0)
     below: str | None = None
     if is_wide:
-        widths = {name: _natural(size, columns[name]) for name, size in sizes.items()}
-        found: Fit | None = Fit(widths)
+        fit = Fit({name: _natural(size, columns[name]) for name, size in sizes.items()})
     else:
-        found = _fit(sizes, section.spare, room)
-        last = next(reversed(sizes), None)
-        if last and sizes[last].is_wrapped and _is_narrow(found, last, sizes[last].widest):
-            below = last
-            found = _fit({n: each for n, each in sizes.items() if n != last}, section.spare, room)
-    if found is None:
-        return _records(section, columns, marks)
-    lines = _lines(found, sizes, columns)
-    heads = _joined([sizes[name].head for name in found.widths], found.widths.values())
+        fit, below = _fit_or_below(sizes, section.spare, room)
+    lines = _lines(fit, sizes, columns)
+    heads = _joined([sizes[name].head for name in fit.widths], fit.widths.values())
     if below:
         lines = _with_below(lines, columns[below], room)
         heads = f"{heads}\n{' ' * 2 * INDENT}{sizes[below].head}"
-    lines = _marked(heads, lines, marks, is_colored=is_colored)
-    if found.left_out:
-        named = ", ".join(section.heads[name] for name in found.left_out)
-        lines.append(f"left out to fit {WIDTH} columns: {named} (--wide shows all)")
+    lines = _marked(heads, lines, marks, is_colored=paper.is_colored)
+    if fit.left_out:
+        named = ", ".join(section.heads[name] for name in fit.left_out)
+        lines += wrapped(f"left out to fit {width} columns: {named} (--wide shows all)", width)
     return "\n".join(lines)
+
+
+def _fit_or_below(
+    sizes: Mapping[str, Column], spare: Sequence[str], room: int
+) -> tuple[Fit, str | None]:
+    """Return the columns that fit, and the last one where it stands below its row instead."""
+    fit = _fit(sizes, spare, room)
+    last = next(reversed(list(sizes)), None)
+    if last and sizes[last].is_wrapped and _is_narrow(fit, last, sizes[last].widest):
+        above = {name: each for name, each in sizes.items() if name != last}
+        if above:
+            return _fit(above, spare, room) or _fewest(above, spare, room), last
+    return fit or _fewest(sizes, spare, room), None
 
 
 def _is_narrow(found: Fit | None, name: str, widest: int) -> bool:
@@ -136,8 +147,11 @@ def _lines(
     joined = pc.binary_join_element_wise(*padded, shown[names[-1]], _GAP * " ")
     lines: list[str] = joined.to_pylist()
     for row in _rows_too_long(found, sizes, columns):
-        values = [str(shown[name][row].as_py()) for name in names]
-        lines[row] = _wrapped(values, list(found.widths.values()))
+        pieces = [
+            (_list_pieces if sizes[name].is_list else _pieces)(str(shown[name][row].as_py()), width)
+            for name, width in found.widths.items()
+        ]
+        lines[row] = _wrapped(pieces, list(found.widths.values()))
     return lines
 
 
@@ -152,8 +166,7 @@ def _rows_too_long(
     return sorted(rows)
 
 
-def _wrapped(values: Sequence[str], widths: Sequence[int]) -> str:
-    pieces = [_pieces(value, width) for value, width in zip(values, widths, strict=True)]
+def _wrapped(pieces: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
     height = max(map(len, pieces))
     lines = []
     for number in range(height):
@@ -171,24 +184,14 @@ def _pieces(value: str, width: int) -> list[str]:
     return lines if " " in value else [line.replace(" ", "") for line in lines]
 
 
-def _records(
-    section: Section, columns: Mapping[str, pa.ChunkedArray], marks: Sequence[bool]
-) -> str:
-    """Return a line for each value: for rows that fit no page."""
-    heads = list(section.heads.values())
-    wide = max(map(len, heads), default=0)
-    room = WIDTH - wide - _GAP
-    blocks = []
-    for number, row in enumerate(
-        zip(*(each.to_pylist() for each in columns.values()), strict=True)
-    ):
-        lines = [MARK] if marks and marks[number] else []
-        for head, value in zip(heads, row, strict=True):
-            first, *rest = _pieces(value, room)
-            lines.append(f"{head.ljust(wide)}{_GAP * ' '}{first}")
-            lines += [f"{' ' * (wide + _GAP)}{each}" for each in rest]
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) or (_GAP * " ").join(heads)
+def _list_pieces(value: str, width: int) -> list[str]:
+    """Return the first items of a list in lines that fit, and how many more there are."""
+    lines = _pieces(value, width)
+    if len(lines) <= _LONGEST_LIST:
+        return lines
+    kept = lines[: _LONGEST_LIST - 1]
+    rest = value[sum(map(len, kept)) :]
+    return [*kept, f"and {len(_SEPARATORS.findall(rest)) + 1:,} more"]
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,7 @@ class Column:
         widest: As wide as its longest value.
         narrowest: What it may be cut down to.
         is_wrapped: Values that are too long go on in the next line; others lose their middle.
+        is_list: They are lists, which lose their end instead of filling many lines.
         least: What it may be cut down to where nothing else helps.
     """
 
@@ -207,6 +211,7 @@ class Column:
     widest: int
     narrowest: int
     is_wrapped: bool
+    is_list: bool = False
     least: int = 10**6
 
 
@@ -242,14 +247,21 @@ def _column_of(name: str, head: str, cells: pa.ChunkedArray) -> Column:
     if not is_wrapped and widest <= _LONGEST_WORD:
         return Column(head, widest, widest, is_wrapped=False)
     narrowest = min(widest, max(len(head), _NARROWEST_WORDS if is_wrapped else SHORTEST))
-    return Column(head, widest, narrowest, is_wrapped=is_wrapped, least=_LEAST_WORDS)
+    return Column(
+        head,
+        widest,
+        narrowest,
+        is_wrapped=is_wrapped,
+        is_list=name in _LISTS,
+        least=_LEAST_WORDS,
+    )
 
 
 def _fit(columns: Mapping[str, Column], spare: Sequence[str], width: int) -> Fit | None:
     """Return the columns that fit, and how wide they are; None where they do not.
 
-    Columns are left out before what rows are looked up by is cut short, and that only where it is
-    still too wide.
+    Spare columns are left out before what rows are looked up by is cut short, and that only where
+    it is still too wide.
 
     Args:
         columns: All that would be shown, in order.
@@ -265,6 +277,26 @@ def _fit(columns: Mapping[str, Column], spare: Sequence[str], width: int) -> Fit
         if widths is not None:
             return Fit(dict(zip(names, widths, strict=True)), spare[:count])
     return None
+
+
+def _fewest(columns: Mapping[str, Column], spare: Sequence[str], width: int) -> Fit:
+    """Return as many columns as fit where it is not enough to leave out those that may be.
+
+    The first one stays, as rows are looked up by it; of the others the last goes first.
+    """
+    spare = [name for name in spare if name in columns]
+    first, *others = columns
+    order = [
+        *spare,
+        *(name for name in reversed(others) if name not in spare and name not in _KEYS),
+    ]
+    order += [name for name in reversed(others) if name in _KEYS and name not in spare]
+    for count in range(len(spare), len(order)):
+        kept = {name: _cut(each) for name, each in columns.items() if name not in order[:count]}
+        widths = _shared_out(list(kept.values()), width - _GAP * (len(kept) - 1))
+        if widths is not None:
+            return Fit(dict(zip(kept, widths, strict=True)), order[:count])
+    return Fit({first: min(columns[first].widest, width)}, order)
 
 
 def _cut(column: Column) -> Column:

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
-from reports.plain_text import WIDTH, columns, paragraph, wrapped
+from reports.plain_text import columns, paragraph, wrapped
 from reports.row_formats import MARKUP
 
 # HTML: one file, nothing in it runs and nothing is loaded.
@@ -103,9 +103,9 @@ class Command:
 _Block = Heading | Sentence | Items | Command | Grid
 
 
-def text_of(page: Page) -> str:
-    """Return lines for a terminal; a table that is wider than a page loses its last columns."""
-    return _joined(page, _as_text)
+def text_of(page: Page, width: int) -> str:
+    """Return lines for a terminal; a table that is wider than it loses its last columns."""
+    return _joined(page, partial(_as_text, width=width))
 
 
 def markdown_of(page: Page) -> str:
@@ -124,23 +124,23 @@ def _joined(page: Page, form: Callable[[_Block], str]) -> str:
     return "\n\n".join(each for each in parts if each)
 
 
-def _as_text(block: _Block) -> str:
+def _as_text(block: _Block, width: int) -> str:
     match block:
         case Heading(text=text, level=level):
             line = text.upper() if level == 2 else text
             return f"{line}\n{'=' * len(line)}" if level == 1 else line
         case Sentence(text=text):
-            return "\n".join(wrapped(text, WIDTH))
+            return "\n".join(wrapped(text, width))
         case Items(texts=texts):
-            return "\n".join(line for each in texts for line in paragraph(each))
+            return "\n".join(line for each in texts for line in paragraph(each, width))
         case Command(text=text):
             return f"  $ {text}"
         case Grid():
-            return "\n".join(_table(block))
+            return "\n".join(_table(block, width))
 
 
-def _table(grid: Grid) -> Iterator[str]:
-    """Yield the lines of a table: as many columns as a page has room for."""
+def _table(grid: Grid, width: int) -> Iterator[str]:
+    """Yield the lines of a table: as many columns as there is room for."""
     yield grid.caption
     if not grid.rows:
         yield "(nothing)"
@@ -151,12 +151,13 @@ def _table(grid: Grid) -> Iterator[str]:
         for place, head in enumerate(grid.heads)
     ]
     shown = 1
-    while shown < len(widths) and sum(widths[: shown + 1]) + 2 * shown <= WIDTH:
+    while shown < len(widths) and sum(widths[: shown + 1]) + 2 * shown <= width:
         shown += 1
-    yield from columns(grid.heads[:shown], [row[:shown] for row in cells])
+    rows = [row[:shown] for row in cells]
+    yield from columns(grid.heads[:shown], rows, width, "the page has all")
     if shown < len(widths):
         left_out = ", ".join(grid.heads[shown:])
-        yield from wrapped(f"left out to fit {WIDTH} columns: {left_out}", WIDTH)
+        yield from wrapped(f"left out to fit {width} columns: {left_out}", width)
     if grid.more:
         yield f"({grid.more})"
 

@@ -42,10 +42,9 @@ def foot_of(read: WorkspaceTables) -> Foot:
     Args:
         read: The manifest, the summary, `applied_rules`, `suppressions`.
     """
-    given = " ".join(shlex.quote(each) for each in read.manifest.get("created_from", ()))
     summary = read.summary
     return Foot(
-        command=harmless(f"groupscope audit {given} --out DIR --fail-on {summary['fail_on']}"),
+        command=harmless(summary.get("command") or _earlier_command(read)),
         exit_code=summary["exit_code"],
         exit_reason=harmless(summary["exit_reason"]),
         sources=tuple(Fact(name, Cell(text)) for name, text in _SOURCES.items()),
@@ -59,6 +58,12 @@ def foot_of(read: WorkspaceTables) -> Foot:
         ),
         suppressions=_suppressions(read),
     )
+
+
+def _earlier_command(read: WorkspaceTables) -> str:
+    """Return what an audit is made by whose release did not keep its command."""
+    inputs = " ".join(shlex.quote(each) for each in read.manifest.get("created_from", ()))
+    return f"groupscope audit {inputs} --out DIR --fail-on {read.summary['fail_on']}"
 
 
 def _suppressions(read: WorkspaceTables) -> Grid | None:

@@ -15,7 +15,7 @@ import click
 
 from jobs.cli.console import Console
 from jobs.cli.options.shared import NO_COLOR, Decorated, format_options, in_order
-from reports.layout.output_format import FORMATS, OutputFormat
+from reports.layout.output_format import FORMATS, OutputFormat, Paper
 from schemas.finding_rules import SEVERITIES
 
 # Options that decide the exit code: `--fail-on` a severity, and `--max-undecoded` records.
@@ -91,7 +91,11 @@ _TAKES_TABLE = "takes_table"
 
 _options = in_order(
     format_options(*FORMATS),
-    click.option("--wide", is_flag=True, help="Let text be wider than 120 columns."),
+    click.option(
+        "--wide",
+        is_flag=True,
+        help="Let text be wider than the terminal: all columns, nothing shortened.",
+    ),
     click.option(
         "--top", type=click.IntRange(min=1), metavar="N", help="Show the first N rows of a table."
     ),
@@ -120,7 +124,7 @@ def rows_options(function: Decorated) -> Decorated:
     @functools.wraps(function)
     def with_format(
         *arguments: Any,  # noqa: ANN401
-        output_format: str,
+        output_format: OutputFormat,
         wide: bool,
         top: int | None,
         sort: str | None,
@@ -131,11 +135,11 @@ def rows_options(function: Decorated) -> Decorated:
         wanted = OutputFormat(
             output_format,
             table=table,
+            paper=Paper(output_format.width, _shows_colors()),
             is_wide=wide,
             top=top,
             sort=sort,
             only_problems=only_problems,
-            is_colored=_shows_colors(),
         )
         return function(*arguments, output_format=wanted, **options)
 

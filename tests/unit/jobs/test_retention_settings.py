@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analytics.errors import InputNotRecognizedError, InputUnreadableError
+from analytics.errors import AbsentFileError, InputNotRecognizedError
 from analytics.questions.expiration.retention_settings import (
     RetentionFound,
     Setting,
@@ -266,7 +266,7 @@ def test_a_server_properties_is_read_as_java_reads_it(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputUnreadableError, match="No such file"):
+    with pytest.raises(AbsentFileError, match="none: there is no such file"):
         read_broker_settings(str(tmp_path / "none"))
 
 

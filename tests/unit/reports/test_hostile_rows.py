@@ -66,8 +66,8 @@ class Placed(NamedTuple):
 @pytest.mark.parametrize("name", CORPUS)
 def test_a_sentence_beside_a_table_shows_a_name_and_nothing_else(name: str) -> None:
     (line,) = placement_text(Placed(50, [(name, 3, 9)])).splitlines()
-    assert paragraphs([line]).replace("\n", "").isprintable()
-    assert paragraphs([f"group {name}"]).replace("\n", "").isprintable()
+    assert paragraphs([line], 120).replace("\n", "").isprintable()
+    assert paragraphs([f"group {name}"], 120).replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize("name", CORPUS)

@@ -8,9 +8,9 @@ import json
 import pyarrow as pa
 import pytest
 
-from reports.layout.output_format import OutputFormat, UnknownColumnError
+from reports.layout.output_format import OutputFormat, Paper, UnknownColumnError
 from reports.layout.section import Section
-from reports.layout.text import WIDTH
+from reports.plain_text import WIDTH
 from reports.row_formats import render
 
 LONG = "checkout-" + "x" * 230 + "-eu-west-1"
@@ -57,7 +57,9 @@ def test_what_went_wrong_is_marked_and_comes_first() -> None:
 
 
 def test_only_a_terminal_gets_colors() -> None:
-    assert "\x1b[31m! search" in "\n".join(lines_of(SECTION, OutputFormat(is_colored=True)))
+    assert "\x1b[31m! search" in "\n".join(
+        lines_of(SECTION, OutputFormat(paper=Paper(is_colored=True)))
+    )
     assert "\x1b" not in "\n".join(lines_of(SECTION))
 
 
@@ -122,8 +124,38 @@ def test_columns_that_are_spare_give_way_and_are_named() -> None:
     lines = lines_of(Section(rows, columns, spare=["column_3", "column_7"]))
     assert "COLUMN-NUMBER-3 " not in lines[0]
     assert lines[-1].startswith("left out to fit 120 columns: COLUMN-NUMBER-3")
-    # With none to spare, each value has a line of its own.
-    assert lines_of(Section(rows, columns))[:2] == ["COLUMN-NUMBER-0  1", "COLUMN-NUMBER-1  1"]
+
+
+def test_where_no_column_is_spare_the_last_ones_give_way_and_a_row_stays_a_line() -> None:
+    columns = {f"column_{number}": f"COLUMN-NUMBER-{number}" for number in range(9)}
+    lines = lines_of(Section(pa.table({name: [1, 2] for name in columns}), columns))
+    assert len(lines) == 4
+    assert lines[0].split() == [f"COLUMN-NUMBER-{number}" for number in range(7)]
+    assert lines[-1] == (
+        "left out to fit 120 columns: COLUMN-NUMBER-8, COLUMN-NUMBER-7 (--wide shows all)"
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_page_is_as_wide_as_the_terminal(width: int) -> None:
+    columns = {f"column_{number}": f"COLUMN-NUMBER-{number}" for number in range(15)}
+    rows = pa.table({name: [1, 2] for name in columns})
+    lines = lines_of(Section(rows, columns), OutputFormat(paper=Paper(width)))
+    assert max(map(len, lines)) <= width
+    assert len(lines[0].split()) == {40: 2, 80: 4, 200: 11}[width]
+
+
+def test_of_a_long_list_the_first_items_are_shown_and_how_many_more_there_are() -> None:
+    partitions = ",".join(map(str, range(400)))
+    rows = pa.table({"group_id": ["g"], "partitions": [partitions]})
+    section = Section(rows, {"group_id": "GROUP", "partitions": "PARTITIONS"})
+    lines = lines_of(section)
+    shown = "".join(each.split()[-1] for each in lines[1:-1])
+    count = int(lines[-1].split()[1])
+    assert lines[-1].split()[0::2] == ["and", "more"]
+    assert partitions.startswith(shown)
+    assert shown.count(",") + count == 400
+    assert any(partitions in line for line in lines_of(section, OutputFormat(is_wide=True)))
 
 
 def test_a_sentence_stands_below_its_row_where_there_is_no_room_beside_it() -> None:

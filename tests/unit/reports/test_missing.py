@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from reports.plain_text import nothing
+from reports.plain_text import WIDTH, nothing
 from reports.run_summary import missing_records
 
 NONE = "No group has members."
 
 
 def test_nothing_is_said_to_be_there_only_where_that_can_be_told() -> None:
-    assert nothing(NONE, {}) == nothing(NONE, {"cannot_tell": []}) == NONE
-    assert nothing(NONE, {"cannot_tell": ["it is lost"]}) == "Cannot tell: it is lost"
+    assert nothing(NONE, {}, WIDTH) == nothing(NONE, {"cannot_tell": []}, WIDTH) == NONE
+    assert nothing(NONE, {"cannot_tell": ["it is lost"]}, WIDTH) == "Cannot tell: it is lost"
     assert (
-        nothing(NONE, {"cannot_tell": ["it is lost", "b"]})
+        nothing(NONE, {"cannot_tell": ["it is lost", "b"]}, WIDTH)
         == "Cannot tell: it is lost (and 1 more)"
     )
 
 
 def test_a_long_reason_fits_the_page() -> None:
-    told = nothing(NONE, {"cannot_tell": ["partition " * 40]})
+    told = nothing(NONE, {"cannot_tell": ["partition " * 40]}, WIDTH)
     assert max(map(len, told.splitlines())) <= 120
 
 

@@ -78,7 +78,7 @@ def test_no_name_is_more_than_text(names: list[str]) -> None:
     found.feed(html)
     assert not {each for each in found.tags if not ALLOWED.fullmatch(each)}
     assert not {each for each in found.attributes if each.startswith("on")}
-    text = text_of(page)
+    text = text_of(page, 120)
     markdown = markdown_of(page)
     for form in (html, text, markdown, json_of(page)):
         assert {each for each in form if not each.isprintable()} <= {"\n"}

@@ -179,9 +179,9 @@ def test_ten_thousand_groups_take_no_more_than_five_megabytes() -> None:
 
 def test_all_forms_say_the_same() -> None:
     page = page_of(workspace(GROUPS, FINDINGS))
-    for text in (html_of(page), text_of(page), markdown_of(page), json_of(page)):
+    for text in (html_of(page), text_of(page, 120), markdown_of(page), json_of(page)):
         assert "lag grows on 2 topics of groups" in text
-    assert max(map(len, text_of(page).splitlines())) <= 120
+    assert max(map(len, text_of(page, 120).splitlines())) <= 120
 
 
 def test_what_changed_since_an_earlier_audit_is_said() -> None:
@@ -197,7 +197,7 @@ def test_what_changed_since_an_earlier_audit_is_said() -> None:
     page = page_of(workspace(GROUPS, found, {"finding_changes": changes}))
     assert [each.change for each in page.rules[0].shown] == ["new", "still there"]
     assert [each.text for each in page.gone] == ["the lag of group-9 grew"]
-    text = text_of(page)
+    text = text_of(page, 120)
     assert "- [new] the lag of group-5 grows" in text
     assert "Gone since the earlier audit" in text
 
