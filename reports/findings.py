@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 
 from reports.layout.cells import times, with_times_as_text
 from reports.layout.output_format import width_of
-from reports.layout.section import MOST, SHOWN, LongSection, Rows, as_main, table_section, without
+from reports.layout.section import (
+    MOST,
+    SHOWN,
+    LongSection,
+    Rows,
+    as_main,
+    scanned,
+    table_section,
+    without,
+)
 from reports.plain_text import nothing, paragraphs, printable
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
@@ -232,7 +241,7 @@ def summary_of(
 def _changes(changes: Rows) -> dict[str, int]:
     """Return how many findings are new, still there and gone."""
     counts = Counter(dict.fromkeys(_CHANGES, 0))
-    for rows in changes.pieces(["change"]):
+    for rows in scanned(changes, ["change"]):
         for each in pc.value_counts(rows["change"]).to_pylist():
             counts[each["values"]] += each["counts"]
     return dict(counts)

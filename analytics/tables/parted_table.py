@@ -5,9 +5,10 @@ Of any size: who reads it holds some rows of each part, and no more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -161,6 +162,20 @@ class PartedTable:
         yield self.schema.empty_table().select(wanted)
         for each in self.parts:
             yield from self._of_part(each, self.at_once or _AT_ONCE, wanted)
+
+    def folded(self, fold: Callable[[Iterable[pa.Table]], pa.Table]) -> pa.Table:
+        """Return what a fold keeps of all rows, of what it keeps of each part.
+
+        Args:
+            fold: Takes pieces in the order of the table, at least one, and returns rows of them.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        nothing = self.schema.empty_table()
+        at_once = self.at_once or _AT_ONCE
+        kept = [fold(chain([nothing], self._of_part(each, at_once))) for each in self.parts]
+        return fold([self.order.sorted(pa.concat_tables([nothing, *kept]))])
 
     def whole(self) -> pa.Table:
         """Return all of its rows, in order."""

@@ -19,6 +19,7 @@ from reports.layout.section import (
     is_summed_up,
     of_groups,
     raw_section,
+    scanned,
     summed_up,
     table_section,
     without,
@@ -100,7 +101,7 @@ def balance_text(
 def _verdicts(balance: Rows) -> dict[str | None, int]:
     """Return how many rows have which verdict, in the order in which verdicts come."""
     counts: dict[str | None, int] = {}
-    for rows in balance.pieces(["verdict"]):
+    for rows in scanned(balance, ["verdict"]):
         for each in pc.value_counts(rows["verdict"]).to_pylist():
             counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
     return counts

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.cells import with_times_as_text, with_values
-from reports.layout.section import LongSection, Rows, as_main, table_section, without
+from reports.layout.section import LongSection, Rows, as_main, scanned, table_section, without
 from reports.layout.sorted_rows import SortedRows
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
@@ -121,7 +121,7 @@ def render_difference(
 def _counts(rows: Rows) -> dict[str, int]:
     """Return how many rows say which change."""
     counts: Counter[str] = Counter()
-    for piece in rows.pieces(["change"]):
+    for piece in scanned(rows, ["change"]):
         for each in pc.value_counts(piece["change"]).to_pylist():
             counts[str(each["values"])] += int(each["counts"])
     return dict(counts)

@@ -6,7 +6,7 @@ Beside them, as they are shown: endings of groups, and versions of requests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final
@@ -36,7 +36,9 @@ from reports.layout.section import (
     LongSection,
     Rows,
     Section,
+    folded,
     raw_section,
+    scanned,
     table_section,
     words_in,
 )
@@ -51,13 +53,17 @@ _NTH: Final = "nth"
 
 def worst_offsets(expiration: Rows, most: int) -> pa.Table:
     """Return the first rows of the table `offset_expiration` in the order that people get."""
-    held = _numbered(_ranked_offsets(expiration.first(0)), 0)
-    count = 0
-    for piece in expiration.pieces():
-        rows = _numbered(_ranked_offsets(piece), count)
-        count += rows.height
-        held = pl.concat([held, rows]).bottom_k(most, by=[RANK, _NTH])
-    return _arrow(held.sort(RANK, _NTH).drop(RANK, _NTH), expiration)
+
+    def first_ranked(pieces: Iterable[pa.Table]) -> pa.Table:
+        held = _numbered(_ranked_offsets(expiration.first(0)), 0)
+        count = 0
+        for piece in pieces:
+            rows = _numbered(_ranked_offsets(piece), count)
+            count += rows.height
+            held = pl.concat([held, rows]).bottom_k(most, by=[RANK, _NTH])
+        return _arrow(held.sort(RANK, _NTH).drop(RANK, _NTH), expiration)
+
+    return folded(expiration, first_ranked)
 
 
 def worst_what_if(what_if: Rows, most: int) -> Worst:
@@ -265,7 +271,7 @@ def offset_count(fates: Rows) -> int:
 def _by_status(fates: Rows) -> Counter[str]:
     """Return how many offsets have which status."""
     found: Counter[str] = Counter()
-    for piece in fates.pieces(["status", "offsets"]):
+    for piece in scanned(fates, ["status", "offsets"]):
         for each in piece.group_by("status").aggregate([("offsets", "sum")]).to_pylist():
             found[each["status"]] += each["offsets_sum"]
     return found

@@ -10,7 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
-from reports.layout.section import MARKS, LongSection, Rows, as_main, table_section, words_in
+from reports.layout.section import (
+    MARKS,
+    LongSection,
+    Rows,
+    as_main,
+    scanned,
+    table_section,
+    words_in,
+)
 from reports.plain_text import nothing, paragraphs
 from reports.row_formats import Section, Text, render, rendered
 
@@ -89,7 +97,7 @@ def _open_transactions_text(rows: Rows) -> str | None:
     """Return a sentence on partitions where a transaction is open; None where none is."""
     places = {
         f"{each['topic']}-{each['partition']} at {each['last_stable_offset']}"
-        for piece in rows.pieces([*_OPEN, "log_end_offset"])
+        for piece in scanned(rows, [*_OPEN, "log_end_offset"])
         for each in _open_in(piece)
     }
     if not places:

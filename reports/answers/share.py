@@ -24,6 +24,7 @@ from reports.layout.section import (
     as_main,
     heads_of,
     raw_section,
+    scanned,
     table_section,
     unmarked,
     without,
@@ -175,7 +176,7 @@ def share_text(
     if is_for_programs:
         return rendered(sections, output_format, metadata)
     notes = _share_notes(sections, metadata, asked, output_format.width)
-    if any(pc.any(pc.equal(each["reason"], no_end)).as_py() for each in rows.pieces(["reason"])):
+    if any(pc.any(pc.equal(each["reason"], no_end)).as_py() for each in scanned(rows, ["reason"])):
         notes.append(paragraphs([_NO_LAG], output_format.width))
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
@@ -201,7 +202,7 @@ _REMARKED: Final = (
 
 def _has_remarks(rows: Rows, said_once: Sequence[str]) -> bool:
     """Return whether something is to be said beside any row."""
-    remarks = (_remarks(each, said_once) for each in rows.pieces(_REMARKED))
+    remarks = (_remarks(each, said_once) for each in scanned(rows, _REMARKED))
     return any(each.null_count < len(each) for each in remarks)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import polars as pl
 import pyarrow as pa
@@ -89,6 +89,34 @@ class Rows(Protocol):
         """Return all of its rows."""
 
 
+@runtime_checkable
+class RowsInParts(Rows, Protocol):
+    """Rows that lie in parts, each in order: what needs no order of all reads part after part."""
+
+    def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield its rows, those of a part in order, some at a time; at least once."""
+
+    def folded(self, fold: Fold) -> pa.Table:
+        """Return what a fold keeps of all rows, of what it keeps of each part."""
+
+
+Fold = Callable[[Iterable[pa.Table]], pa.Table]
+"""Takes pieces of a table in its order, at least one, and returns the rows that it keeps.
+
+What it keeps of all has to be among what it keeps of some.
+"""
+
+
+def scanned(rows: Rows, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Yield the rows of a table in any order, some at a time; at least once."""
+    return rows.scan(columns) if isinstance(rows, RowsInParts) else rows.pieces(columns)
+
+
+def folded(rows: Rows, fold: Fold) -> pa.Table:
+    """Return what a fold keeps of a table that may be too large to be held."""
+    return rows.folded(fold) if isinstance(rows, RowsInParts) else fold(rows.pieces())
+
+
 @dataclass(frozen=True)
 class LongSection:
     """A section of a table that may be too large to be held.
@@ -133,22 +161,28 @@ class LongSection:
 
     def worst(self, most: int | None) -> Section:
         """Return so many rows, those that went wrong first; None is all that went wrong."""
-        wrong, others = [self.without_rows.rows], [self.without_rows.rows]
-        for rows in self.rows.pieces():
-            made = self.make(rows).rows
-            is_wrong = problems_of(replace(self.without_rows, rows=made))
-            _fill(wrong, made.filter(is_wrong), most)
+        worst = folded(self.rows, lambda pieces: self._worst_of(pieces, most))
+        return self.make(worst if most is None else worst.slice(0, most))
+
+    def _worst_of(self, pieces: Iterable[pa.Table], most: int | None) -> pa.Table:
+        wrong: list[pa.Table] = []
+        others: list[pa.Table] = []
+        for rows in pieces:
+            is_wrong = problems_of(self.make(rows))
+            _fill(wrong, rows.filter(is_wrong), most)
             if not self.only_problems:
-                _fill(others, made.filter(pc.invert(is_wrong)), most)
-        found = pa.concat_tables([*wrong, *others])
-        return replace(self.without_rows, rows=found if most is None else found.slice(0, most))
+                _fill(others, rows.filter(pc.invert(is_wrong)), most)
+            if most is not None and sum(each.num_rows for each in wrong) >= most:
+                # No other row goes before these.
+                break
+        return pa.concat_tables([*wrong, *others])
 
 
 def _fill(held: list[pa.Table], rows: pa.Table, most: int | None) -> None:
     """Hold no more rows than are wanted."""
     room = rows.num_rows if most is None else most - sum(each.num_rows for each in held)
-    if room > 0:
-        held.append(rows.slice(0, room))
+    if room > 0 or not held:
+        held.append(rows.slice(0, max(room, 0)))
 
 
 def problems_of(section: Section) -> pa.ChunkedArray:
@@ -189,7 +223,12 @@ def worst_of_all(
         order: By which columns they are the worst.
         with_order: Adds these to rows that have them not.
     """
-    return first_in_order(map(with_order, rows.pieces()), order, SHOWN)
+    names = rows.first(0).column_names
+
+    def worst(pieces: Iterable[pa.Table]) -> pa.Table:
+        return first_in_order(map(with_order, pieces), order, SHOWN).select(names)
+
+    return with_order(folded(rows, worst))
 
 
 def first_in_order(pieces: Iterable[pa.Table], order: Order, most: int) -> pa.Table:
@@ -205,7 +244,7 @@ def first_in_order(pieces: Iterable[pa.Table], order: Order, most: int) -> pa.Ta
 def words_in(rows: Rows, column: str) -> set[str | None]:
     """Return the values of a column of a table that may be too large to be held."""
     return {
-        word for piece in rows.pieces([column]) for word in pc.unique(piece[column]).to_pylist()
+        word for piece in scanned(rows, [column]) for word in pc.unique(piece[column]).to_pylist()
     }
 
 
