@@ -273,7 +273,7 @@ def _true_copies(
         if each["is_exact"]:
             copies[each["topic"], each["partition"]].append(each)
     nodes = {each["name"]: each["node_id"] for each in manifest["copies"]}
-    preferred = manifest.get("options", {}).get("prefer_copy")
+    preferred = manifest["options"].get("prefer_copy")
     in_sync = _in_sync(rows)
     found = {}
     for key, held in copies.items():

@@ -48,6 +48,7 @@ from schemas.releases import release_key
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import Manifest
 
 OFFSETS, OF_GROUPS = "restore_plan", "restore_groups"
 AT_ONCE: Final = 600_000
@@ -116,7 +117,7 @@ class _Side:
         logs: Of the data partitions.
     """
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     completeness: GroupCompleteness
     topics: pl.DataFrame
     knows_topics: bool
