@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 from pyarrow import fs
 
 from analytics.errors import (
+    CannotTellError,
     InputNotRecognizedError,
     InputUnreadableError,
     OutputRefusedError,
@@ -32,111 +32,19 @@ from analytics.failed_reads import is_of_reading, read_failed, tried_again
 from analytics.locations import is_uri, join, open_location
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
+from schemas.manifest import fault_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What a manifest has to look like: one of another shape is damaged, and nothing is made of it.
-
-Shape = Any
-"""Types that a value may have; a list of one shape is any number of it, a mapping the fields of an
-object. A field whose name begins with a star must be there."""
-
-_TEXT, _NUMBER = (str,), (int,)
-_NO_TEXT, _NO_NUMBER = (str, NoneType), (int, NoneType)
-_ANY_LIST, _ANY_OBJECT = (list,), (dict,)
-
-_DIALECT: Final = "dialect"
-"""A workspace of a dialect has nothing of what is made of a dump."""
-
-_PARTITION: Final = {
-    "*topic": _TEXT,
-    "*partition": _NUMBER,
-    "copy": _NO_TEXT,
-    "is_leading": (bool, NoneType),
-    "files": [_ANY_OBJECT],
-    "log_start_offset": _NO_NUMBER,
-    "log_end_offset": _NO_NUMBER,
-    "complete_from": _NO_NUMBER,
-    "leader_epochs": (list, NoneType),
-}
-_SHAPE: Final[Mapping[str, Shape]] = {
-    "*created_from": [_TEXT],
-    "*options": _ANY_OBJECT,
-    "*copies": [{"*name": _TEXT, "node_id": _NO_NUMBER, "cluster_id": _NO_TEXT}],
-    "*partitions": [_PARTITION],
-    "data_partitions": [_PARTITION],
-    "*record_types": [{"*topic": _TEXT, "*table": _NO_TEXT, "*records": _NUMBER}],
-    "divergences": [
-        {"copy": _NO_TEXT, "*topic": _TEXT, "*partition": _NUMBER, "diverges_at": _NO_NUMBER}
-    ],
-    "absent_partitions": _ANY_OBJECT,
-    "*kafka_version": {"at_least": _NO_TEXT, "evidence": _ANY_LIST},
-    "unreadable": [_ANY_OBJECT],
-    "unanswerable": _ANY_LIST,
-    "notes": [_ANY_OBJECT],
-    "leader_clocks": [{"*what": _TEXT}],
-    "reconciliation": [_ANY_OBJECT],
-    "records_lost": _NUMBER,
-    "before_swaps": (dict, NoneType),
-    "evaluations": _ANY_OBJECT,
-    "files": _ANY_OBJECT,
-    "replay": {
-        "*as_of": {"*time": _NO_TEXT, "*offsets": _ANY_OBJECT},
-        "*kafka_version": _TEXT,
-        "lines": [_ANY_OBJECT],
-        "assumed": _ANY_LIST,
-        "topic_ids": _ANY_LIST,
-        "filters": _ANY_OBJECT,
-        "rows": _ANY_OBJECT,
-        "decoded_in": _TEXT,
-    },
-}
-_SHAPE_OF_DIALECT: Final[Mapping[str, Shape]] = {
-    "*created_from": [_TEXT],
-    "*dialect": {"*name": _TEXT, "*unseen": _ANY_LIST, "*rows": _ANY_OBJECT},
-}
-
-
-def misshapen(manifest: Mapping[str, Any]) -> str | None:
-    """Return what of a manifest is not as it has to be; None where all is."""
-    shape = _SHAPE_OF_DIALECT if _DIALECT in manifest else _SHAPE
-    return next(_faults(manifest, shape, ""), None)
-
-
-def _faults(value: object, shape: Shape, place: str) -> Iterator[str]:
-    if isinstance(shape, tuple):
-        # True is no number.
-        is_flag = isinstance(value, bool) and bool not in shape
-        if is_flag or not isinstance(value, shape):
-            yield f"{place} is not what it has to be"
-    elif isinstance(shape, list):
-        if not isinstance(value, list):
-            yield f"{place} is no list"
-            return
-        for each in value:
-            yield from _faults(each, shape[0], place)
-    elif not isinstance(value, dict):
-        yield f"{place} is no object"
-    else:
-        for starred, inner in shape.items():
-            name = starred.removeprefix("*")
-            within = f"{place}.{name}".removeprefix(".")
-            if name in value:
-                yield from _faults(value[name], inner, within)
-            elif name != starred:
-                yield f"it lacks {within}"
-
+    from schemas.manifest import AnyManifest, Manifest
 
 MANIFEST = "manifest.json"
-FILES = "files"
-"""Where the manifest says which files the tables have: bytes by path."""
-LISTING = "input_listing"
-"""In a manifest: a digest of names, sizes and times of the files that were read."""
-DECODED, DIVERGED, BEFORE_SWAPS = "decoded", "diverged", "before_swaps"
+DECODED, DIVERGED = "decoded", "diverged"
+BEFORE_SWAPS: Final = "before_swaps"
 DATA_LOGS = "data_logs"
 STATE, HISTORY = "state", "history"
-EVALUATIONS = "evaluations"
+EVALUATIONS: Final = "evaluations"
 """Folders of tables: what is decoded, what data topics' files say, what is replayed of what was
 decoded, what is evaluated of all."""
 FOLDERS = (DECODED, DIVERGED, BEFORE_SWAPS, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
@@ -248,13 +156,28 @@ class Workspace:
             Path(self.root).parent.mkdir(parents=True, exist_ok=True)
             Path(self.root).mkdir(mode=_PRIVATE)
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """Read the manifest.
 
         Raises:
             InputNotRecognizedError: There is no such folder.
             WorkspaceError: There is none: the folder is no workspace, or its run never finished;
                 or it is damaged.
+            CannotTellError: It is one of a dialect, which has nothing of a dump.
+        """
+        manifest = self.any_manifest()
+        if "dialect" in manifest:
+            raise CannotTellError(
+                f"{self.location} holds share state of the dialect {manifest['dialect']['name']} "
+                "and nothing else of groups: groupscope share shows it"
+            )
+        return manifest
+
+    def any_manifest(self) -> AnyManifest:
+        """Read the manifest, which may be one of a dialect.
+
+        Raises:
+            WorkspaceError: There is none, or it is damaged, as in `manifest`.
         """
         path = self.path(MANIFEST)
         if self._info(MANIFEST).type is not fs.FileType.File:
@@ -263,7 +186,7 @@ class Workspace:
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
         try:
-            manifest = json.loads(tried_again(lambda: _content(self.filesystem, path), path))
+            manifest: Any = json.loads(tried_again(lambda: _content(self.filesystem, path), path))
         except (InputUnreadableError, ValueError) as error:
             message = f"{path} cannot be read: {error} (make the workspace again)"
             raise WorkspaceError(message) from error
@@ -279,11 +202,12 @@ class Workspace:
                 "wrote it"
             )
             raise WorkspaceError(message)
-        if (fault := misshapen(manifest)) is not None:
+        if (fault := fault_in(manifest)) is not None:
             message = f"{path} is damaged: {fault} (make the workspace again)"
             raise WorkspaceError(message)
-        self._check_files(manifest.get(FILES, {}))
-        return manifest
+        checked = cast("AnyManifest", manifest)
+        self._check_files(checked.get("files", {}))
+        return checked
 
     def sizes_in(self, tops: Iterable[str]) -> dict[str, int]:
         """Return how many bytes each file of some folders has, by its path in the workspace."""
@@ -383,7 +307,7 @@ class Staging:
         return f"{self.name}/published/{name}"
 
     def publish(
-        self, parts: Iterable[Part], replaced: Iterable[str], manifest: Mapping[str, Any]
+        self, parts: Iterable[Part], replaced: Iterable[str], manifest: AnyManifest
     ) -> None:
         """Move the parts into their tables and only then write the manifest.
 
@@ -425,12 +349,12 @@ class Staging:
         filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
         self.discard()
 
-    def _with_files(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_files(self, manifest: AnyManifest) -> Mapping[str, object]:
         """Return a manifest that says which files the tables have now, and how long each is.
 
         A manifest that came from another workspace says which that one has.
         """
-        return {**manifest, FILES: self.workspace.sizes_in(FOLDERS)}
+        return {**manifest, "files": self.workspace.sizes_in(FOLDERS)}
 
     def discard(self) -> None:
         """Delete what the run left behind."""

@@ -24,6 +24,7 @@ from analytics.decode.tasks import PartWriter, empty_parts
 from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables
 from analytics.time_columns import TIMESTAMP
+from analytics.version import SCHEMA_VERSION
 from analytics.workspace import Part, Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
 from benchmarks.measure import Contestant, ratio
@@ -33,6 +34,7 @@ from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
     from benchmarks.data import Data
+    from schemas.manifest import Manifest, PartitionEntry
 
 COMMITS = 50_000_000
 COMMITS_IF_QUICK = 200_000
@@ -156,11 +158,11 @@ def _named(pattern: str, numbers: np.ndarray, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())
 
 
-def _manifest(folder: Path | str) -> dict[str, Any]:
+def _manifest(folder: Path | str) -> Manifest:
     """Return what a decode run would have said of such a log, as far as it is asked for."""
     paths = (Path(folder) / "decoded" / "offset_commit").glob("*.parquet")
     records = sum(parquet.read_metadata(path).num_rows for path in paths) // _FILES
-    partitions = [
+    partitions: list[PartitionEntry] = [
         {
             "topic": _TOPIC,
             "partition": file,
@@ -175,6 +177,11 @@ def _manifest(folder: Path | str) -> dict[str, Any]:
         for file in range(_FILES)
     ]
     return {
+        "schema_version": SCHEMA_VERSION,
+        "created_from": [str(folder)],
+        "options": {},
+        "kafka_version": {},
+        "record_types": [],
         "partitions": partitions,
         "reconciliation": [],
         "absent_partitions": {},

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from analytics.dump.inspection.study import Study
     from analytics.dump.records.segment_reader import Sample
     from jobs.cli.console import Console
+    from schemas.manifest import (
+        AnyManifest,
+        LeaderClockEntry,
+        Options,
+        PartitionEntry,
+        RecordTypeEntry,
+    )
 
 _TAKES_A_WHILE = 1 << 30
 
@@ -44,8 +51,8 @@ def inspect_inputs(
     strict_high_watermark: bool = False,
     value_encoding: str | None = None,
     check_crc: bool = False,
-) -> dict[str, Any]:
-    """Look at INPUTs and return what is printed: the manifest, and its partitions as ``rows``.
+) -> AnyManifest:
+    """Look at INPUTs and return what is found as a manifest has it.
 
     Raises:
         GroupscopeError: An INPUT is nothing known, or cannot be read.
@@ -54,8 +61,7 @@ def inspect_inputs(
     for sentence in found.descriptions:
         console.detail(sentence)
     if found.workspaces and not found.disks:
-        manifest = _of_workspace(found.workspaces[0])
-        return _printed(manifest, inputs)
+        return _of_workspace(found.workspaces[0])
     options = PlanOptions(
         edges=Edges(strict_high_watermark=strict_high_watermark),
         prefer_copy=prefer_copy,
@@ -84,15 +90,14 @@ def inspect_inputs(
         is_sample=True,
         has_archived_rows=bool(found.raw_rows),
     )
-    said = {
+    said: Options = {
         "prefer_copy": prefer_copy,
         "strict_high_watermark": strict_high_watermark,
         "topic_partition": topic_partition,
         "value_encoding": value_encoding,
     }
     manifest = build_manifest(VERSION, inputs, said, findings)
-    manifest = with_leader_clocks(with_absent_leaders(manifest, leaders), leaders)
-    return _printed(manifest, inputs)
+    return with_leader_clocks(with_absent_leaders(manifest, leaders), leaders)
 
 
 def _study(
@@ -113,27 +118,26 @@ def _study(
         return study(copies, options, check_crc=check_crc, leaders=leaders, report=bar.update)
 
 
-def _printed(manifest: dict[str, Any], inputs: Sequence[str]) -> dict[str, Any]:
+def inspection_document(manifest: AnyManifest, inputs: Sequence[str]) -> dict[str, Any]:
+    """Return what JSON has: the manifest, and its partitions as ``rows``."""
+    rows: list[PartitionEntry] = []
+    clocks: list[LeaderClockEntry] = []
+    if "dialect" not in manifest:
+        rows, clocks = manifest["partitions"], manifest.get("leader_clocks", [])
     return {
         "schema_version": SCHEMA_VERSION,
-        "as_of": {
-            "time": last_record_time(
-                manifest.get("partitions", ()), manifest.get("leader_clocks", ())
-            ),
-            "is_end": True,
-            "offsets": {},
-        },
+        "as_of": {"time": last_record_time(rows, clocks), "is_end": True, "offsets": {}},
         "input": list(inputs),
-        "rows": manifest.get("partitions", []),
+        "rows": rows,
         **manifest,
     }
 
 
-def _of_workspace(path: str) -> dict[str, Any]:
+def _of_workspace(path: str) -> AnyManifest:
     # Arrow is heavy: a dump is looked into without it.
     from analytics.workspace import Workspace  # noqa: PLC0415
 
-    return Workspace(path).manifest()
+    return Workspace(path).any_manifest()
 
 
 def _archived(inputs: Inputs) -> list[Note]:
@@ -153,9 +157,9 @@ def _of_other_brokers(sample: Sample) -> list[Note]:
     return [Note(CONSUMER_OFFSETS, f"{seen}; `decode` keeps them undecoded")]
 
 
-def _record_types(sample: Sample) -> list[dict[str, Any]]:
+def _record_types(sample: Sample) -> list[RecordTypeEntry]:
     """Return the sampled types as the manifest has decoded ones; an unknown type has no table."""
-    rows = []
+    rows: list[RecordTypeEntry] = []
     for kind, count in sorted(sample.kinds.items()):
         known = record_types(kind.topic).get(kind.record_type)
         rows.append(

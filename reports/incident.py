@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 import pyarrow as pa
@@ -33,6 +33,9 @@ from reports.row_formats import Section
 from schemas.evaluation_rules import timeline_verdicts
 from schemas.finding_rules import CRITICAL
 from schemas.shown import MAIN
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
@@ -116,7 +119,7 @@ class IncidentPage:
 def incident_page(
     incident: Incident,
     history: Mapping[str, pa.Table],
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     said: Mapping[str, Any],
 ) -> IncidentPage:
     """Return the page.

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reports.plain_text import Aligned, Block, Bullet, cell, lines_of
 from reports.quantities import count, ranges, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from schemas.manifest import (
+        AnyManifest,
+        DivergenceEntry,
+        KafkaVersion,
+        Manifest,
+        PartitionEntry,
+    )
 
 _MOST_LISTED = 20
 
@@ -23,14 +29,13 @@ _OTHER_TOPIC = "topic_id"
 """Shows a line to be of another topic of the same name."""
 
 
-if TYPE_CHECKING:
-    Row = Mapping[str, Any]
-
-
-def render(manifest: Row, width: int) -> str:
-    """Return the whole page, in lines of so many columns."""
+def render(manifest: AnyManifest, width: int) -> str:
+    """Return the whole page in lines of so many columns; of a dialect its head alone."""
+    if "dialect" in manifest:
+        return "\n".join(_heading({}, []))
+    head = _heading(manifest["kafka_version"], manifest["partitions"])
     sections: list[list[Block]] = [
-        _heading(manifest),
+        [*head, *_alarms(manifest)],
         _copies(manifest),
         *(_topic_lines(topic, rows, manifest) for topic, rows in _by_topic(manifest).items()),
         _archived(manifest),
@@ -45,30 +50,28 @@ def render(manifest: Row, width: int) -> str:
     return "\n\n".join("\n".join(lines_of(section, width)) for section in sections if section)
 
 
-def _heading(manifest: Row) -> list[Block]:
-    version = manifest.get("kafka_version", {})
+def _heading(version: KafkaVersion, rows: Sequence[PartitionEntry]) -> list[str]:
     release = "Kafka release: cannot tell, no record seen shows it"
     if version.get("at_least"):
         shown_by = ", ".join(version["evidence"])
         release = f"Kafka {version['at_least']} or newer (shown by {shown_by})"
-    rows = manifest.get("partitions", [])
     times = [row["first_timestamp"] for row in rows if row["first_timestamp"]]
     ends = [row["last_timestamp"] for row in rows if row["last_timestamp"]]
     span = f"{min(times)} to {max(ends)}" if times and ends else "no record has a time"
-    return [release, f"Records from {span}", *_alarms(manifest)]
+    return [release, f"Records from {span}"]
 
 
-def _alarms(manifest: Row) -> list[str]:
+def _alarms(manifest: Manifest) -> list[str]:
     """Return a line for each thing that should not be."""
     rows = _of_logs(manifest)
     lines = manifest.get("divergences", [])
     others = sum(each["lost_records"] for each in lines if each.get("shown_by") == _OTHER_TOPIC)
     lost = sum(each["lost_records"] for each in lines) - others
     gaps = sum(_lost_gaps(row) for row in rows)
-    damaged = sum(row["bytes_damaged"] for row in rows)
+    damaged = sum(row["bytes_damaged"] or 0 for row in rows)
     unread = len(manifest.get("unreadable", []))
-    changed = sum(row["changed_while_read"] for row in rows)
-    absent = sum(map(len, manifest.get("absent_partitions", {}).values()))
+    changed = sum(bool(row["changed_while_read"]) for row in rows)
+    absent = sum(map(len, manifest["absent_partitions"].values()))
     later = sum(bool(row.get("absent_leaders")) for row in rows)
     alarms = [
         (later, f"{count(later, 'internal partition')} whose last leader's log is not in the dump"),
@@ -83,8 +86,8 @@ def _alarms(manifest: Row) -> list[str]:
     return [f"! {text}" for number, text in alarms if number]
 
 
-def _copies(manifest: Row) -> list[Block]:
-    if not manifest.get("copies"):
+def _copies(manifest: Manifest) -> list[Block]:
+    if not manifest["copies"]:
         return []
     heads = ("COPY", "NODE", "CLUSTER", "ENDED", "INTERNAL", "DATA", "TOPICS", "NOT-READ")
     rows = [
@@ -105,33 +108,37 @@ def _copies(manifest: Row) -> list[Block]:
     return [Aligned(heads, rows)]
 
 
-def _by_topic(manifest: Row) -> dict[str, list[Row]]:
-    topics: dict[str, list[Row]] = defaultdict(list)
+def _by_topic(manifest: Manifest) -> dict[str, list[PartitionEntry]]:
+    topics: dict[str, list[PartitionEntry]] = defaultdict(list)
     for row in _of_logs(manifest):
         topics[row["topic"]].append(row)
     return topics
 
 
-def _of_logs(manifest: Row) -> list[Row]:
+def _of_logs(manifest: Manifest) -> list[PartitionEntry]:
     """Return the partitions that copies of log directories hold; archived rows have no copy."""
-    return [row for row in manifest.get("partitions", []) if row["copy"] is not None]
+    return [row for row in manifest["partitions"] if row["copy"] is not None]
 
 
-def _archived(manifest: Row) -> list[Block]:
+def _archived(manifest: Manifest) -> list[Block]:
     heads = ("TOPIC", "PARTITION", "FIRST", "END", "RECORDS", "FROM", "TO")
-    names = (
-        *("topic", "partition", "first_offset", "end_offset", "records"),
-        *("first_timestamp", "last_timestamp"),
-    )
     rows = [
-        tuple(row[name] for name in names)
-        for row in manifest.get("partitions", [])
+        (
+            row["topic"],
+            row["partition"],
+            row["first_offset"],
+            row["end_offset"],
+            row["records"],
+            row["first_timestamp"],
+            row["last_timestamp"],
+        )
+        for row in manifest["partitions"]
         if row["copy"] is None
     ]
     return ["Archived rows", Aligned(heads, rows)] if rows else []
 
 
-def _divergences(manifest: Row) -> list[Block]:
+def _divergences(manifest: Manifest) -> list[Block]:
     every = manifest.get("divergences", [])
     found = [each for each in every if each.get("shown_by") != _OTHER_TOPIC]
     others = _other_topics(manifest, [each for each in every if each not in found])
@@ -159,13 +166,13 @@ def _divergences(manifest: Row) -> list[Block]:
     ]
 
 
-def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[Block]:
+def _other_topics(manifest: Manifest, lines: Sequence[DivergenceEntry]) -> list[Block]:
     """Name copies of a topic that was deleted, and made again under another id."""
     if not lines:
         return []
     ids = {
         (row["topic"], row["partition"], row["copy"]): row.get("topic_id")
-        for row in manifest.get("partitions", [])
+        for row in manifest["partitions"]
     }
     rows: list[tuple[object, ...]] = []
     for each in lines:
@@ -188,7 +195,7 @@ def _other_topics(manifest: Row, lines: Sequence[Row]) -> list[Block]:
     ]
 
 
-def _survivor(divergence: Row) -> str:
+def _survivor(divergence: DivergenceEntry) -> str:
     epochs = divergence["surviving_leader_epoch"], divergence["lost_leader_epoch"]
     elected = divergence["elected_at"]
     return (
@@ -197,9 +204,16 @@ def _survivor(divergence: Row) -> str:
     )
 
 
-def _gaps(manifest: Row) -> list[Block]:
+def _gaps(manifest: Manifest) -> list[Block]:
     rows = [
-        (row["topic"], row["partition"], row["copy"], *gap.values())
+        (
+            row["topic"],
+            row["partition"],
+            row["copy"],
+            gap["first_offset"],
+            gap["end_offset"],
+            gap["kind"],
+        )
         for row in _of_logs(manifest)
         for gap in row["gaps"]
         if gap["kind"] != "compaction"
@@ -208,12 +222,12 @@ def _gaps(manifest: Row) -> list[Block]:
     return _table("Offsets that no batch holds, compaction apart", heads, rows)
 
 
-def _unreadable(manifest: Row) -> list[Block]:
+def _unreadable(manifest: Manifest) -> list[Block]:
     rows = [(e["copy"], e["segment"], e["why"]) for e in manifest.get("unreadable", [])]
     return _table("Files that could not be read", ("COPY", "FILE", "WHY"), rows)
 
 
-def _damages(manifest: Row) -> list[Block]:
+def _damages(manifest: Manifest) -> list[Block]:
     rows = [
         (row["copy"], each["file"], each["position"], each["size"], each["offset"], each["reason"])
         for row in _of_logs(manifest)
@@ -223,9 +237,9 @@ def _damages(manifest: Row) -> list[Block]:
     return _table("Bytes that are no readable batch", heads, rows)
 
 
-def _record_types(manifest: Row) -> list[Block]:
+def _record_types(manifest: Manifest) -> list[Block]:
     found: dict[tuple[str, int, str], dict[str, int]] = defaultdict(dict)
-    for each in manifest.get("record_types", []):
+    for each in manifest["record_types"]:
         table = each["table"] or "unknown"
         version = "tombstone" if each["version"] is None else f"v{each['version']}"
         found[each["topic"], each["id"], table][version] = each["records"]
@@ -239,7 +253,7 @@ def _record_types(manifest: Row) -> list[Block]:
     return [title, Aligned(("TOPIC", "ID", "TYPE", "VERSIONS"), rows)] if rows else []
 
 
-def _notes(manifest: Row) -> list[Block]:
+def _notes(manifest: Manifest) -> list[Block]:
     rows = [f"{each['where']}: {each['what']}" for each in manifest.get("notes", [])]
     rows += [each["what"] for each in manifest.get("leader_clocks", [])]
     ignored = [
@@ -251,7 +265,7 @@ def _notes(manifest: Row) -> list[Block]:
     return ["Notes", *notes] if notes else []
 
 
-def _limitations(manifest: Row) -> list[Block]:
+def _limitations(manifest: Manifest) -> list[Block]:
     sentences = [Bullet(each) for each in manifest.get("unanswerable", [])]
     return ["Cannot tell", *sentences] if sentences else []
 
@@ -270,11 +284,11 @@ def _most(lines: list[str]) -> list[str]:
     return lines[:_MOST_LISTED] + tail
 
 
-def _topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[Block]:
+def _topic_lines(topic: str, rows: Sequence[PartitionEntry], manifest: Manifest) -> list[Block]:
     """Return a topic's partitions, one line each, and what copies that do not lead have to say."""
     present = {row["partition"] for row in rows}
     absent = manifest["absent_partitions"].get(topic, [])
-    size = sum(row["size"] for row in rows)
+    size = sum(row["size"] or 0 for row in rows)
     copies = len({row["copy"] for row in rows})
     title = (
         f"{topic}: {count(len(present), 'partition')}"
@@ -297,7 +311,9 @@ def _topic_lines(topic: str, rows: Sequence[Row], manifest: Row) -> list[Block]:
     return lines
 
 
-def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ...]:
+def _partition(
+    row: PartitionEntry, rows: Sequence[PartitionEntry], manifest: Manifest
+) -> tuple[object, ...]:
     copies = [each for each in rows if each["partition"] == row["partition"]]
     names = [row["copy"], *(each["copy"] for each in copies if not each["is_leading"])]
     lines = [
@@ -314,12 +330,12 @@ def _partition(row: Row, rows: Sequence[Row], manifest: Row) -> tuple[object, ..
         remarks.insert(0, "CHANGED WHILE IT WAS READ")
     return (
         row["partition"],
-        _copies_text(names),
+        _copies_text([name for name in names if name is not None]),
         row["first_offset"],
         row["end_offset"],
         "cannot tell" if row["complete_from"] is None else f"{row['complete_from']:,}",
         f">= {row['records']:,}" if row["uncounted_batches"] else row["records"],
-        size_of(row["size"]),
+        size_of(row["size"] or 0),
         row["first_timestamp"],
         row["last_timestamp"],
         "; ".join(remarks),
@@ -332,7 +348,7 @@ def _copies_text(names: Sequence[str]) -> str:
     return together if len(together) <= _WIDEST else f"{names[0]} and {len(names) - 1} more"
 
 
-def _remarks(row: Row) -> list[str]:
+def _remarks(row: PartitionEntry) -> list[str]:
     """Return what is not plain about one copy of a partition."""
     remarks = _beginning(row)
     if row["gap_counts"].get("compaction"):
@@ -354,7 +370,7 @@ def _remarks(row: Row) -> list[str]:
     return remarks
 
 
-def _beginning(row: Row) -> list[str]:
+def _beginning(row: PartitionEntry) -> list[str]:
     """Return what is not plain about where a log begins."""
     start = row["log_start_offset"]
     if row["deleted_below"]:
@@ -364,12 +380,12 @@ def _beginning(row: Row) -> list[str]:
     return []
 
 
-def _lost_gaps(row: Row) -> int:
+def _lost_gaps(row: PartitionEntry) -> int:
     """Return the number of gaps that compaction does not account for."""
     return sum(row["gap_counts"].get(kind, 0) for kind in ("missing_segment", "unknown"))
 
 
-def _others(rows: Sequence[Row]) -> list[str]:
+def _others(rows: Sequence[PartitionEntry]) -> list[str]:
     """Return a line for each copy that does not lead and has something to say."""
     ends = {row["partition"]: row["end_offset"] for row in rows if row["is_leading"]}
     lines = []
@@ -379,7 +395,7 @@ def _others(rows: Sequence[Row]) -> list[str]:
             continue
         if row["changed_while_read"]:
             remarks.insert(0, "CHANGED WHILE IT WAS READ")
-        behind = ends[row["partition"]] - row["end_offset"]
+        behind = (ends[row["partition"]] or 0) - (row["end_offset"] or 0)
         if behind > 0:
             remarks.insert(0, f"ends at {row['end_offset']:,}")
         if remarks:

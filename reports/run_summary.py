@@ -19,13 +19,15 @@ from schemas import record_types
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from schemas.manifest import AsOfEntry, Manifest, PartitionEntry, RecordTypeEntry
+
 _MOST_GROUPS = 3
 _UNSELECTED = "unselected_type:"
 
 _MOST_NAMED = 20
 
 
-def decode_summary(manifest: Mapping[str, Any], output_format: str) -> str:
+def decode_summary(manifest: Manifest, output_format: str) -> str:
     """Return the summary in ``text`` or ``json``."""
     if output_format == "json":
         return json.dumps(manifest, indent=1, ensure_ascii=False)
@@ -34,18 +36,18 @@ def decode_summary(manifest: Mapping[str, Any], output_format: str) -> str:
     return "\n".join([*lines_of(parts, width), *_missing(manifest, width)])
 
 
-def _missing(manifest: Mapping[str, Any], width: int) -> list[str]:
+def _missing(manifest: Manifest, width: int) -> list[str]:
     sentences = [f"missing: {each}" for each in missing_records(manifest)]
     return [paragraphs(sentences, width)] if sentences else []
 
 
-def _record_types(manifest: Mapping[str, Any]) -> list[Block]:
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+def _record_types(manifest: Manifest) -> list[Block]:
+    found: dict[tuple[str, str | None], list[RecordTypeEntry]] = {}
     for each in manifest["record_types"]:
         if each["line"]:
             continue
         found.setdefault((each["topic"], each["table"]), []).append(each)
-    rows: list[tuple[str, str, int, str]] = [
+    rows: list[tuple[str, str | None, int, str]] = [
         (topic, table, sum(each["records"] for each in kinds), _versions(kinds))
         for (topic, table), kinds in found.items()
     ]
@@ -54,7 +56,7 @@ def _record_types(manifest: Mapping[str, Any]) -> list[Block]:
     return [Aligned(("TOPIC", "TABLE", "RECORDS", "VERSIONS"), rows), ""]
 
 
-def _versions(kinds: Sequence[Mapping[str, Any]]) -> str:
+def _versions(kinds: Sequence[RecordTypeEntry]) -> str:
     words = []
     for each in kinds:
         if each["version"] is None:
@@ -65,7 +67,7 @@ def _versions(kinds: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(sorted(set(words)))
 
 
-def _divergences(manifest: Mapping[str, Any]) -> list[Block]:
+def _divergences(manifest: Manifest) -> list[Block]:
     if not manifest["divergences"]:
         return []
     heads = ("TOPIC", "PARTITION", "COPY", "DIVERGES-AT", "LOST-RECORDS", "GROUPS-ONLY-THERE")
@@ -76,7 +78,7 @@ def _divergences(manifest: Mapping[str, Any]) -> list[Block]:
             each["copy"],
             each["diverges_at"],
             each["lost_records"],
-            _some(each["groups_only_there"]),
+            _some(each["groups_only_there"] or ()),
         )
         for each in manifest["divergences"]
     ]
@@ -88,7 +90,7 @@ def _some(groups: Sequence[str]) -> str:
     return ", ".join(groups[:_MOST_GROUPS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _sums(manifest: Mapping[str, Any]) -> list[Block]:
+def _sums(manifest: Manifest) -> list[Block]:
     accounts = manifest["reconciliation"]
     records = sum(each["records"] for each in accounts)
     decoded = sum(each["decoded"] for each in accounts)
@@ -100,12 +102,12 @@ def _sums(manifest: Mapping[str, Any]) -> list[Block]:
         undecoded.update(each["undecoded"])
     lines: list[Block] = [f"{records:,} records: {decoded:,} decoded, {markers:,} control markers"]
     lost = Counter[str]()
-    for each in manifest["record_types"]:
-        lost[each["line"]] += each["records"]
+    for kind in manifest["record_types"]:
+        lost[kind["line"]] += kind["records"]
     whole = Counter[str]()
-    for each in manifest["divergences"]:
-        whole[each["copy"]] += each["lost_records"]
-    lines += [_of_lost_line(line, lost[line], whole[line]) for line in sorted(lost) if line]
+    for line in manifest["divergences"]:
+        whole[line["copy"]] += line["lost_records"]
+    lines += [_of_lost_line(copy, lost[copy], whole[copy]) for copy in sorted(lost) if copy]
     lines += [f"  skipped: {number:,} {rule}" for rule, number in sorted(left_out.items())]
     lines += [f"  undecoded: {number:,} {why}" for why, number in sorted(undecoded.items())]
     earlier = manifest["before_swaps"]
@@ -132,16 +134,16 @@ def _of_lost_line(line: str, decoded: int, whole: int) -> str:
     )
 
 
-def _rule(topic: str, rule: str) -> str:
+def _rule(topic: str | None, rule: str) -> str:
     """Return a rule, with the name of the record type instead of its number."""
+    if topic is None:
+        return rule
     _, _, number = rule.partition(_UNSELECTED)
     known = record_types(topic).get(int(number)) if number.isdecimal() else None
     return known.table if known else rule
 
 
-def replay_summary(
-    manifest: Mapping[str, Any], as_of: Mapping[str, Any], output_format: str
-) -> str:
+def replay_summary(manifest: Manifest, as_of: Mapping[str, Any], output_format: str) -> str:
     """Return the summary in ``text`` or ``json``.
 
     Args:
@@ -173,21 +175,21 @@ def replay_summary(
     )
 
 
-def _instant(as_of: Mapping[str, Any]) -> str:
+def _instant(as_of: AsOfEntry) -> str:
     named = [f"{name} at {end}" for name, end in as_of["offsets"].items()]
     if as_of["time"] is not None:
         named.insert(0, str(as_of["time"]))
     return ", ".join(named) or "the end of the dump"
 
 
-def missing_records(manifest: Mapping[str, Any]) -> list[str]:
+def missing_records(manifest: Manifest) -> list[str]:
     """Return one sentence for each thing a dump lacks; none where it lacks nothing.
 
     Args:
         manifest: Of the workspace.
     """
     partitions = [each for each in manifest["partitions"] if each.get("is_leading", True)]
-    lacking = [each["lacks"] for each in partitions if each.get("lacks")]
+    lacking = [lacks for each in partitions if (lacks := each.get("lacks"))]
     more = len(lacking) - _MOST_NAMED
     return [
         *lacking[:_MOST_NAMED],
@@ -197,12 +199,12 @@ def missing_records(manifest: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _absent(manifest: Mapping[str, Any]) -> Iterator[str]:
+def _absent(manifest: Manifest) -> Iterator[str]:
     for topic, numbers in _absent_partitions(manifest):
         yield f"no copy of {topic} {ranges(numbers)}"
 
 
-def _absent_partitions(manifest: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
+def _absent_partitions(manifest: Manifest) -> Iterator[tuple[str, list[int]]]:
     """Yield topics of which the dump has no copy of some partitions, and these.
 
     Args:
@@ -213,7 +215,7 @@ def _absent_partitions(manifest: Mapping[str, Any]) -> Iterator[tuple[str, list[
             yield topic, list(absent)
 
 
-def _damaged(partitions: list[Mapping[str, Any]]) -> Iterator[str]:
+def _damaged(partitions: list[PartitionEntry]) -> Iterator[str]:
     size = sum(each.get("bytes_damaged") or 0 for each in partitions)
     if size:
         yield f"{count(size, 'damaged byte')} could not be read: see the table undecoded"

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from analytics.dump.files.model import Slice
     from analytics.dump.records.raw_rows_files import RawRows
     from analytics.workspace import Part
+    from schemas.manifest import AccountEntry, RecordTypeEntry
 
 # A decode run: plan, tasks on Spark, what became of everything, publication.
 #
@@ -400,7 +401,7 @@ class Account:
                 known = summary.bytes_in_batches + summary.bytes_damaged + summary.bytes_trailing
                 self.bytes_unreadable += summary.bytes_read - known
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> AccountEntry:
         """Return it as the manifest has it."""
         return {
             "copy": self.copy,
@@ -422,7 +423,7 @@ class Account:
                 for fate in sorted(self.fates)
             },
             "delete_horizons": [
-                each._asdict() for each in first_horizons(self.horizons, MOST_HORIZONS)
+                each.as_json() for each in first_horizons(self.horizons, MOST_HORIZONS)
             ],
             "reconciles": self.reconciles,
         }
@@ -453,7 +454,7 @@ def _order(account: Account) -> tuple[str, int, str]:
     return account.topic or "", partition, account.copy or ""
 
 
-def record_counts(decoding: Decoding) -> list[dict[str, Any]]:
+def record_counts(decoding: Decoding) -> list[RecordTypeEntry]:
     """Return the decoded records by topic, line, type, version and layout.
 
     Version null is tombstones; line "" is the one that survived.

@@ -28,6 +28,7 @@ from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.dump.inspection.limitations import with_absent_leaders
 from analytics.dump.inspection.manifest import Findings, build_manifest, surveys_of_slices
 from analytics.dump.inspection.study import has_changed, with_leader_clocks
+from analytics.dump.inspection.survey import gap_rows
 from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time
@@ -35,7 +36,7 @@ from analytics.errors import InputUnreadableError
 from analytics.locations import open_location
 from analytics.time_columns import TIMESTAMP, times_of
 from analytics.version import VERSION
-from analytics.workspace import BEFORE_SWAPS, DATA_LOGS, FOLDERS, LISTING, Part
+from analytics.workspace import DATA_LOGS, FOLDERS, Part
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -45,25 +46,41 @@ if TYPE_CHECKING:
     from analytics.decode.decoding import Account, Decoding
     from analytics.decode.tasks import Settings
     from analytics.dump.copies.plan import PlanOptions
+    from analytics.dump.files.data_topics import DataOffsets
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Copy, Divergence, PartitionCopy, Plan
     from analytics.dump.inspection.survey import PartitionSurvey
     from analytics.workspace import Staging
+    from schemas.manifest import (
+        BeforeSwaps,
+        DataPartitionEntry,
+        LogFacts,
+        Manifest,
+        NoteEntry,
+        Options,
+        PartitionEntry,
+        UnplacedRowEntry,
+        UnreadableEntry,
+    )
 
-OF_LOGS_BEFORE_SWAPS = (
-    *("partitions", "filled", "record_types", "reconciliation", "records_lost", "unreadable"),
-)
-"""What the manifest says of logs as they were before swap files, under `BEFORE_SWAPS`."""
-_ONLY_IN_LOGS: dict[str, Any] = {
-    **dict.fromkeys(
-        (
-            *("topic_id", "size", "batches", "uncounted_batches", "control_batches"),
-            *("transactional_batches", "log_start_offset", "deleted_below", "high_watermark"),
-            *("records_above_high_watermark", "first_dirty_offset", "thinned_end"),
-            *("crc_failures", "bytes_damaged", "truncated_tail", "preallocated_tail"),
-            "changed_while_read",
-        )
-    ),
+_ONLY_IN_LOGS: Final[LogFacts] = {
+    "topic_id": None,
+    "size": None,
+    "batches": None,
+    "uncounted_batches": None,
+    "control_batches": None,
+    "transactional_batches": None,
+    "log_start_offset": None,
+    "deleted_below": None,
+    "high_watermark": None,
+    "records_above_high_watermark": None,
+    "first_dirty_offset": None,
+    "thinned_end": None,
+    "crc_failures": None,
+    "bytes_damaged": None,
+    "truncated_tail": None,
+    "preallocated_tail": None,
+    "changed_while_read": None,
     "files": [],
     "leader_epochs": [],
     "epoch_times": [],
@@ -108,7 +125,7 @@ def published(
     options: PlanOptions,
     *,
     listing: str | None = None,
-) -> dict[str, Any]:
+) -> Manifest:
     """Publish what was decoded and return the manifest.
 
     Args:
@@ -122,7 +139,7 @@ def published(
     """
     registered = planned.leaders.registered
     planned = with_elections(planned, registered)
-    said = {
+    said: Options = {
         "topics": sorted(options.topics or ()),
         "partitions": sorted(options.partitions or ()),
         "groups": list(settings.selection.groups),
@@ -135,15 +152,15 @@ def published(
         "value_encoding": options.value_encoding,
     }
     manifest = _manifest(inputs.arguments, said, planned, decoding, staging.location)
-    manifest[BEFORE_SWAPS] = None
+    manifest["before_swaps"] = None
     parts = decoding.parts
     if planned.before_swaps is not None and decoding.before_swaps is not None:
         earlier = _manifest(
             inputs.arguments, said, planned.before_swaps, decoding.before_swaps, staging.location
         )
         parts = [*parts, *decoding.before_swaps.parts]
-        manifest[BEFORE_SWAPS] = {name: earlier[name] for name in OF_LOGS_BEFORE_SWAPS}
-    manifest[LISTING] = listing
+        manifest["before_swaps"] = of_logs_before_swaps(earlier)
+    manifest["input_listing"] = listing
     divergences = _divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
     )
@@ -152,13 +169,25 @@ def published(
     return manifest
 
 
+def of_logs_before_swaps(earlier: Manifest) -> BeforeSwaps:
+    """Return what a manifest says of logs as they were before swap files, under `before_swaps`."""
+    return {
+        "partitions": earlier["partitions"],
+        "filled": earlier["filled"],
+        "record_types": earlier["record_types"],
+        "reconciliation": earlier["reconciliation"],
+        "records_lost": earlier["records_lost"],
+        "unreadable": earlier["unreadable"],
+    }
+
+
 def _manifest(
     arguments: Sequence[str],
-    options: Mapping[str, Any],
+    options: Options,
     planned: Plan,
     decoding: Decoding,
     staging: str,
-) -> dict[str, Any]:
+) -> Manifest:
     """Return what a manifest says of what was decoded by a plan."""
     registered = planned.leaders.registered
     reconciliation = reconciliation_of(planned, decoding)
@@ -176,12 +205,12 @@ def _manifest(
 
 def _decode_manifest(
     created_from: Sequence[str],
-    options: Mapping[str, Any],
+    options: Options,
     plan: Plan,
     decoding: Decoding,
     reconciliation: Sequence[Account],
     registered: Mapping[str, int] = MappingProxyType({}),
-) -> dict[str, Any]:
+) -> Manifest:
     """Put the manifest of tables.md together, and the reconciliation of every record and byte.
 
     Args:
@@ -205,7 +234,10 @@ def _decode_manifest(
         leading=plan.leading,
         filled=plan.filled,
         record_types=record_counts(decoding),
-        kafka_version=decoding.kafka_version._asdict(),
+        kafka_version={
+            "at_least": decoding.kafka_version.at_least,
+            "evidence": decoding.kafka_version.evidence,
+        },
         groups_only_there=decoding.groups_only_there,
         digests={
             (each.copy, each.segment.name): report.summary.sha256
@@ -224,7 +256,7 @@ def _decode_manifest(
     ]
     manifest["unreadable"] += _unreadable_rows(decoding, created_from)
     manifest["data_partitions"] = [
-        asdict(data_offsets(each)) for copy in plan.copies for each in copy.data_partitions
+        _data_partition(data_offsets(each)) for copy in plan.copies for each in copy.data_partitions
     ]
     manifest["unplaced_rows"] = named_rows(decoding.unplaced)
     manifest["notes"] += [
@@ -249,7 +281,7 @@ def _surveys(plan: Plan, decoding: Decoding) -> list[PartitionSurvey]:
     return surveys_of_slices(plan, read, _has_changed)
 
 
-def _of_other_brokers(reconciliation: Sequence[Account]) -> list[dict[str, str]]:
+def _of_other_brokers(reconciliation: Sequence[Account]) -> list[NoteEntry]:
     """Return how many records Kafka did not write, copy by copy."""
     found: Counter[str] = Counter()
     for each in reconciliation:
@@ -262,9 +294,22 @@ def _of_other_brokers(reconciliation: Sequence[Account]) -> list[dict[str, str]]
     ]
 
 
-def _where(row: Mapping[str, Any]) -> str:
+def _data_partition(offsets: DataOffsets) -> DataPartitionEntry:
+    return {
+        "topic": offsets.topic,
+        "partition": offsets.partition,
+        "copy": offsets.copy,
+        "topic_id": offsets.topic_id,
+        "log_start_offset": offsets.log_start_offset,
+        "log_end_offset": offsets.log_end_offset,
+        "is_exact": offsets.is_exact,
+        "leader_epochs": [list(each) for each in offsets.leader_epochs],
+    }
+
+
+def _where(row: UnplacedRowEntry) -> str:
     """Return the file and the place in it of an archived row."""
-    return str(row["file"]) if row["row"] is None else f"{row['file']}, row {row['row']}"
+    return row["file"] if row["row"] is None else f"{row['file']}, row {row['row']}"
 
 
 def _has_changed(partition: PartitionCopy) -> bool:
@@ -274,7 +319,7 @@ def _has_changed(partition: PartitionCopy) -> bool:
         return True
 
 
-def _archived(rows: RowsReport) -> dict[str, Any]:
+def _archived(rows: RowsReport) -> PartitionEntry:
     """Return a partition of archived rows; what only a log directory tells is null."""
     counts: Counter[str] = Counter()
     missing: Counter[str] = Counter()
@@ -295,13 +340,13 @@ def _archived(rows: RowsReport) -> dict[str, Any]:
         "clock_steps": [list(each) for each in rows.clock_steps],
         "records": rows.rows,
         "complete_from": rows.gaps[-1].end_offset if rows.gaps else 0,
-        "gaps": [gap._asdict() for gap in rows.gaps],
+        "gaps": gap_rows(rows.gaps),
         "gap_counts": dict(sorted(counts.items())),
         "gap_offsets": dict(sorted(missing.items())),
     }
 
 
-def _unreadable_rows(decoding: Decoding, arguments: Sequence[str]) -> list[dict[str, Any]]:
+def _unreadable_rows(decoding: Decoding, arguments: Sequence[str]) -> list[UnreadableEntry]:
     """Return what is wrong with archived rows of which none, or few, could be decoded."""
     decoded = sum(each.counts.kinds.total() for each in decoding.rows)
     failed = sum(each.counts.undecoded.total() for each in decoding.rows)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.dump.copies.leadership import NOBODY, Registered
 from analytics.epoch_times import iso_time, milliseconds_of, time_of
@@ -18,8 +18,7 @@ from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from analytics.dump.copies.leadership import Leadership
-
-Row = Mapping[str, Any]
+    from schemas.manifest import Manifest, PartitionEntry, UnjudgedElectionEntry
 
 
 @dataclass(frozen=True)
@@ -194,8 +193,8 @@ def elections_of(led: Iterable[Leadership]) -> list[Election]:
 
 
 def with_unjudged_elections(
-    manifest: Row, registered: Mapping[tuple[str, int], Registered]
-) -> dict[str, Any]:
+    manifest: Manifest, registered: Mapping[tuple[str, int], Registered]
+) -> Manifest:
     """Return a manifest whose partitions name the elections that may have lost commits unseen.
 
     Each partition that is decoded has `unjudged_elections`: `leader_epoch`, `at` (null where not
@@ -206,7 +205,7 @@ def with_unjudged_elections(
         manifest: Of a dump that was decoded.
         registered: As `analytics.decode.elections.registered_partitions` returns it.
     """
-    rows = [
+    rows: list[PartitionEntry] = [
         {**row, "unjudged_elections": _unjudged_of(manifest, row, registered)}
         if row["topic"] in COORDINATOR_TOPICS and row.get("is_leading", True)
         else row
@@ -216,8 +215,8 @@ def with_unjudged_elections(
 
 
 def _unjudged_of(
-    manifest: Row, row: Row, registered: Mapping[tuple[str, int], Registered]
-) -> list[dict[str, Any]]:
+    manifest: Manifest, row: PartitionEntry, registered: Mapping[tuple[str, int], Registered]
+) -> list[UnjudgedElectionEntry]:
     key = row["topic"], row["partition"]
     told = registered.get(key, Registered())
     epochs = [each["epoch"] for each in row["leader_epochs"]]
@@ -244,7 +243,7 @@ def _unjudged_of(
     ]
 
 
-def _first_offset(row: Row, leader_epoch: int | None) -> int:
+def _first_offset(row: PartitionEntry, leader_epoch: int | None) -> int:
     """Return from which offset on the leader before may have had other records than an elected one.
 
     Without leader epochs that is any; one that wrote nothing was elected at the end of the log.
@@ -259,9 +258,11 @@ def _first_offset(row: Row, leader_epoch: int | None) -> int:
     return int(min(firsts, default=row["end_offset"]) or 0)
 
 
-def copies_of(manifest: Row, topic: str, partition: int) -> list[Copy]:
+def copies_of(manifest: Manifest, topic: str, partition: int) -> list[Copy]:
     """Return the logs of an internal partition that a manifest names."""
-    nodes = {each["name"]: each.get("node_id") for each in manifest["copies"]}
+    nodes: dict[str | None, int | None] = {
+        each["name"]: each.get("node_id") for each in manifest["copies"]
+    }
     return [
         Copy(
             nodes.get(each.get("copy")),

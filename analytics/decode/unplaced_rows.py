@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from analytics.decode.archived_rows import RowsReport
     from analytics.decode.tasks import PartWriter
     from analytics.workspace import Part
+    from schemas.manifest import Manifest, PartitionEntry, UnplacedRowEntry
 
 # Records of coordinators' topics that do not decode: lost to every answer that they may change.
 
@@ -40,8 +41,6 @@ _WHY: Final = "a record that cannot be decoded"
 _GARBAGE: Final = b"\x01"
 """Keys from here on do not begin with the high byte of a version that anybody gave a type."""
 _MOST: Final = 1000
-
-Row = Mapping[str, Any]
 
 
 def may_be_of_any_group(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
@@ -68,7 +67,7 @@ def runs(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(int(piece[0]), int(piece[-1]) + 1) for piece in pieces]
 
 
-def with_undecoded_losses(manifest: Row, parts: Sequence[Part], staging: str) -> dict[str, Any]:
+def with_undecoded_losses(manifest: Manifest, parts: Sequence[Part], staging: str) -> Manifest:
     """Return a manifest in which records of logs that do not decode are losses of their partition.
 
     Damaged batches are losses already.
@@ -80,8 +79,8 @@ def with_undecoded_losses(manifest: Row, parts: Sequence[Part], staging: str) ->
     """
     found = _undecoded_of(parts, staging)
     if not found:
-        return dict(manifest)
-    rows = []
+        return manifest
+    rows: list[PartitionEntry] = []
     for row in manifest["partitions"]:
         key = row["topic"], row["partition"]
         copy = None if row.get("is_leading", True) else row.get("copy")
@@ -90,7 +89,7 @@ def with_undecoded_losses(manifest: Row, parts: Sequence[Part], staging: str) ->
     return {**manifest, "partitions": rows}
 
 
-def _with(row: Row, losses: Sequence[Loss]) -> dict[str, Any]:
+def _with(row: PartitionEntry, losses: Sequence[Loss]) -> PartitionEntry:
     every = merged([*losses_of_rows(row["losses"]), *losses])
     said = lacks(row["topic"], row["partition"], every)
     ends = [row["end_offset"] if each.is_open else each.end for each in every]
@@ -233,7 +232,7 @@ def _undecoded(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=UNDECODED)
 
 
-def named_rows(unplaced: UnplacedRows) -> list[dict[str, Any]]:
+def named_rows(unplaced: UnplacedRows) -> list[UnplacedRowEntry]:
     """Return some rows that do not say where they were: `file`, `row` (or line), `flaw`.
 
     A line of JSON is looked up in its file.

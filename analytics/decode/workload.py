@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analytics.dump.files.model import Plan
+    from schemas.manifest import Manifest
 
 SMALL_BYTES = 16 * 1024 * 1024
 """So much of segments is read sooner than Spark starts."""
@@ -23,7 +23,7 @@ def is_small_plan(plan: Plan) -> bool:
     return sum(each.to_position - each.from_position for each in plan.slices) <= SMALL_BYTES
 
 
-def is_small_workspace(manifest: Mapping[str, Any]) -> bool:
+def is_small_workspace(manifest: Manifest) -> bool:
     """Whether the records of a workspace are replayed in one go, for which no Spark is needed."""
     records: int = sum(kind["records"] for kind in manifest["record_types"])
     logs = (each for each in manifest["partitions"] if each.get("is_leading", True))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from analytics.replay.dump.followed_lines import FollowedLine
     from analytics.replay.log.log_times import AsOf
     from analytics.workspace import Workspace
+    from schemas.manifest import Manifest
 
 # The two cuts of each partition at a time, read off the times of all its records.
 #
@@ -114,7 +115,7 @@ def framed(
 
 
 def _last_before_steps(
-    manifest: Mapping[str, Any], lines: Sequence[FollowedLine]
+    manifest: Manifest, lines: Sequence[FollowedLine]
 ) -> Iterator[tuple[Key, tuple[int, int]]]:
     """Yield the records before which a clock was set back, by partition: offset and time."""
     left = {(each.topic, each.partition): each.diverges_at for each in lines}
@@ -204,7 +205,7 @@ def _frame(own: _TimesOfPartition, *, is_whole: bool) -> Frame | None:
     return None if is_cut_by_time and not own.unbelieved else Frame(later[0], later[0], later[1])
 
 
-def clock_bounds(manifest: Mapping[str, Any]) -> pl.DataFrame:
+def clock_bounds(manifest: Manifest) -> pl.DataFrame:
     """Return `_KEY`, `from_ms`, `to_ms` (epoch milliseconds, null where not known) and `is_ahead`.
 
     Args:

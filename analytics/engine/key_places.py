@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from analytics.replay.log.log_times import AsOf
     from analytics.tables.record_reader import RecordReader
+    from schemas.manifest import HomesEntry, Manifest
 
 _VALUES: Final = ("offset_commit", "share_snapshot", "share_update")
 """Records that clients cause, which a coordinator does not write of itself."""
@@ -61,9 +62,7 @@ class InternalTopics(NamedTuple):
     partition_counts: dict[str, int]
 
 
-def internal_topics(
-    reader: RecordReader, manifest: Mapping[str, Any], instant: AsOf
-) -> InternalTopics:
+def internal_topics(reader: RecordReader, manifest: Manifest, instant: AsOf) -> InternalTopics:
     """Return what the records of all times show of internal topics at an instant.
 
     Args:
@@ -147,13 +146,14 @@ def _homes_at(eras: tuple[Era, ...], instant: AsOf) -> TopicHomes:
     return homes_at(eras, at)
 
 
-def _is_filtered(manifest: Mapping[str, Any]) -> bool:
+def _is_filtered(manifest: Manifest) -> bool:
     """Return whether keys were left out when the dump was decoded."""
-    options = manifest.get("options", {})
-    return any(options.get(name) for name in ("groups", "exclude_groups", "partitions"))
+    options = manifest["options"]
+    filters = options.get("groups"), options.get("exclude_groups"), options.get("partitions")
+    return any(filters)
 
 
-def _least(manifest: Mapping[str, Any], topic: str) -> int:
+def _least(manifest: Manifest, topic: str) -> int:
     """Return the fewest partitions that a topic has by its directories."""
     absent = manifest["absent_partitions"].get(topic, ())
     there = (each["partition"] for each in leading(manifest) if each["topic"] == topic)
@@ -220,7 +220,7 @@ def _summed_up(places: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def homes_metadata(homes: Mapping[str, TopicHomes]) -> dict[str, Any]:
+def homes_metadata(homes: Mapping[str, TopicHomes]) -> dict[str, HomesEntry]:
     """Return what the section `replay` of a manifest says of them."""
     return {
         topic: {
@@ -244,25 +244,30 @@ def homes_metadata(homes: Mapping[str, TopicHomes]) -> dict[str, Any]:
     }
 
 
-def homes_in(manifest: Mapping[str, Any]) -> dict[str, TopicHomes]:
+def homes_in(manifest: Manifest) -> dict[str, TopicHomes]:
     """Return the same of a manifest."""
-    said: Mapping[str, Any] = manifest.get("replay", {}).get("homes", {})
+    replay = manifest.get("replay")
+    homes = {} if replay is None else replay.get("homes", {})
     return {
         topic: TopicHomes(
             each["partitions"],
             each["perhaps"],
-            dict(each["misplaced"]),
+            _numbers_of(each["misplaced"]),
             each["unreachable"],
             tuple(
                 Era(era["partitions"], parsed_time(era["first"]), parsed_time(era["last"]))
                 for era in each["before"]
             ),
             parsed_time(each["since"]),
-            dict(each["disputed"]),
+            _numbers_of(each["disputed"]),
             each["is_number_guessed"],
         )
-        for topic, each in said.items()
+        for topic, each in homes.items()
     }
+
+
+def _numbers_of(pairs: Iterable[Sequence[int]]) -> dict[int, int]:
+    return {pair[0]: pair[1] for pair in pairs}
 
 
 def _time_or_none(at: datetime | None) -> str | None:

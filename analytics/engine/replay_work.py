@@ -33,7 +33,7 @@ from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.log_times import AsOf, frame_rows
 from analytics.replay.log.row_columns import polars_rows
-from analytics.replay.log.rules import RELEASE_IS_NAMED, replay_rules
+from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_given
 from analytics.tables.buckets import MOST_ROWS
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from analytics.replay.dump.followed_lines import FollowedLine
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Part, Staging, Workspace
+    from schemas.manifest import Filters, Manifest, OnlyOfSomeReplays, Replay
 
 NamedTopic = tuple[str, str, int | None]
 """Topic, id, and how many partitions, as a person gave them."""
@@ -86,7 +87,7 @@ class ReplayWork:
     partition_counts: Mapping[str, int] = field(default_factory=dict)
     is_release_named: bool = False
 
-    def with_homes(self, source: Workspace, manifest: Mapping[str, Any]) -> Self:
+    def with_homes(self, source: Workspace, manifest: Manifest) -> Self:
         """Return the same with what all records of the workspace show of internal topics.
 
         Args:
@@ -120,31 +121,50 @@ class ReplayWork:
         within = self.filters["topics"], self.filters["partitions"]
         return RecordReader(source, self.lines, selection, *within, self.homes, before_swaps)
 
-    def metadata(self, parts: Iterable[Part]) -> dict[str, Any]:
+    def metadata(self, parts: Iterable[Part]) -> Replay:
         """Return the section `replay` of the manifest."""
         rows: Counter[str] = Counter()
         for part in parts:
             rows[part.table.rpartition("/")[2]] += part.rows
+        of_some: OnlyOfSomeReplays = {}
+        if self.instant.frames:
+            of_some["frames"] = frame_rows(self.instant.frames)
         return {
             "as_of": as_of_metadata(self.instant.timestamp_ms, self.instant.offsets),
             "lines": lines_metadata(self.lines),
-            **({"frames": frame_rows(self.instant.frames)} if self.instant.frames else {}),
+            **of_some,
             "kafka_version": self.release,
-            RELEASE_IS_NAMED: self.is_release_named,
+            "kafka_version_is_named": self.is_release_named,
             "assumed": list(self.assumed),
             "topic_ids": [list(each) for each in self.side_file],
-            "filters": {name: list(each) for name, each in self.filters.items() if each},
+            "filters": _filters_metadata(self.filters),
             "homes": homes_metadata(self.homes),
             "partition_counts": dict(self.partition_counts),
             "rows": dict(rows),
         }
 
 
+def _filters_metadata(filters: Mapping[str, tuple[Any, ...]]) -> Filters:
+    """Return what was left out as the manifest has it."""
+    said: Filters = {}
+    if groups := filters.get("groups"):
+        said["groups"] = list(groups)
+    if exclude_groups := filters.get("exclude_groups"):
+        said["exclude_groups"] = list(exclude_groups)
+    if data_topics := filters.get("data_topics"):
+        said["data_topics"] = list(data_topics)
+    if topics := filters.get("topics"):
+        said["topics"] = list(topics)
+    if partitions := filters.get("partitions"):
+        said["partitions"] = list(partitions)
+    return said
+
+
 def replay_workspace(
     source: Workspace,
     staging: Staging,
     work: ReplayWork,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     spark: SparkSession | None = None,
 ) -> list[Part]:
     """Make the tables that are wanted in a staging folder and return them, in order.
@@ -189,7 +209,7 @@ def replay_workspace(
 class _Logs:
     """The logs that tables are made of: what the manifest says of them, and what reads them."""
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     reader: RecordReader
     tables: Collection[str]
 
@@ -216,10 +236,10 @@ def _replay(
     starts = log_starts(manifest) if instant.is_end else {}
     cut = cut_of(logs.reader, instant, starts)
     coverage = coverage_of(manifest, instant, source, work.lines, work.assumed, work.homes)
-    made = work.filters, manifest.get("options") or {}
+    made = work.filters.get("data_topics"), manifest["options"].get("data_topics")
     given = replay_given(
         replay_rules(work.release),
-        replace(coverage, has_topic_filter=any(each.get("data_topics") for each in made)),
+        replace(coverage, has_topic_filter=any(made)),
         [topics_beside(manifest, work.side_file)],
         None if spark is None else timeless_partitions(logs.reader),
     )
@@ -239,9 +259,7 @@ def _replay(
     return [part for part in parts if part.table in folders]
 
 
-def _logs_of(
-    manifest: Mapping[str, Any], work: ReplayWork
-) -> Iterator[tuple[Mapping[str, Any], frozenset[str]]]:
+def _logs_of(manifest: Manifest, work: ReplayWork) -> Iterator[tuple[Manifest, frozenset[str]]]:
     """Yield what the manifest says of logs that tables are made of, and which tables.
 
     At the end of the dump state is of what a broker will load, history of what happened.

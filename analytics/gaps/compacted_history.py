@@ -16,6 +16,7 @@ from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import PartitionEntry
 
 Row = Mapping[str, Any]
 
@@ -91,14 +92,16 @@ def _where(rows: list[Row]) -> str:
     return f"offset {first['before_offset']} of {CONSUMER_OFFSETS}-{first['partition']}{time}"
 
 
-def _time_of(partition: Row) -> str | None:
+def _time_of(partition: PartitionEntry) -> str | None:
     """Return the first time of a file that lies wholly behind what was compacted."""
-    times: list[str] = [
-        file["first_timestamp"]
+    start = partition["complete_from"]
+    times = [
+        first
         for file in partition.get("files", ())
         if file.get("kind") == "log"
-        and file.get("first_timestamp")
-        and _base_offset(file["name"]) >= partition["complete_from"]
+        and (first := file.get("first_timestamp"))
+        and start is not None
+        and _base_offset(file["name"]) >= start
     ]
     return min(times, default=None)
 

@@ -421,7 +421,7 @@ class GroupCompleteness:
     def _filters(self) -> list[tuple[Sequence[str], Sequence[str]]]:
         """`--group` and `--exclude-group` of decoding and of the replay, where there were any."""
         manifest = self.replayed.manifest
-        given = (manifest.get("options", {}), manifest["replay"].get("filters", {}))
+        given = (manifest["options"], manifest["replay"].get("filters", {}))
         filters = [(each.get("groups", []), each.get("exclude_groups", [])) for each in given]
         return [each for each in filters if any(each)]
 
@@ -440,7 +440,7 @@ class GroupCompleteness:
     def _asked_partitions(self) -> set[int]:
         """The partitions that `--partition` asked for; empty is all."""
         manifest = self.replayed.manifest
-        said = (manifest.get("options", {}), manifest["replay"].get("filters", {}))
+        said = (manifest["options"], manifest["replay"].get("filters", {}))
         return {int(number) for each in said for number in each.get("partitions", ())}
 
     @cached_property

@@ -25,6 +25,7 @@ from schemas import CONSUMER_OFFSETS, record_types
 if TYPE_CHECKING:
     from analytics.decode.selection import Selection
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import Filters, Manifest, PartitionEntry
 
 # Parts that a workspace is without: left out by whoever made it, or not to be read at all.
 #
@@ -39,17 +40,26 @@ OPTIONS: Final = {
     "partitions": "--partitions",
 }
 """What filters are called in manifests, and on the command line."""
-Filters = dict[str, list[Any]]
 
 
-def filters_of(manifest: Mapping[str, Any]) -> Filters:
+def filters_of(manifest: Manifest) -> dict[str, list[Any]]:
     """Return what the workspace was limited to, when it was decoded and when it was replayed."""
+    made = [by_option(each) for each in _filters_of(manifest)]
     return {
-        name: list(
-            dict.fromkeys(each for made in _filters_of(manifest) for each in made.get(name) or ())
-        )
+        name: list(dict.fromkeys(value for each in made for value in each[name]))
         for name in OPTIONS
-        if any(made.get(name) for made in _filters_of(manifest))
+        if any(each[name] for each in made)
+    }
+
+
+def by_option(filters: Filters) -> dict[str, Sequence[Any]]:
+    """Return what each of `OPTIONS` says in filters of a manifest: nothing where it is absent."""
+    return {
+        "groups": filters.get("groups") or (),
+        "exclude_groups": filters.get("exclude_groups") or (),
+        "data_topics": filters.get("data_topics") or (),
+        "topics": filters.get("topics") or (),
+        "partitions": filters.get("partitions") or (),
     }
 
 
@@ -61,7 +71,7 @@ def filters_sentence(filters: Mapping[str, Sequence[Any]]) -> str | None:
     return f"this workspace was made with {said}: it knows of nothing else"
 
 
-def topics_held(manifest: Mapping[str, Any], topics: Iterable[str | None]) -> list[str]:
+def topics_held(manifest: Manifest, topics: Iterable[str | None]) -> list[str]:
     """Return the names of topics among these whose offsets a workspace was made with.
 
     Of the others it has no offset: that is not "never committed".
@@ -72,7 +82,7 @@ def topics_held(manifest: Mapping[str, Any], topics: Iterable[str | None]) -> li
     return names
 
 
-def topics_left_out(manifest: Mapping[str, Any], topics: Iterable[str | None]) -> dict[str, str]:
+def topics_left_out(manifest: Manifest, topics: Iterable[str | None]) -> dict[str, str]:
     """Return those of these topics that a workspace was made without, each with the reason."""
     names = {each for each in topics if each is not None}
     return {
@@ -81,12 +91,12 @@ def topics_left_out(manifest: Mapping[str, Any], topics: Iterable[str | None]) -
     }
 
 
-def has_topic_filter(manifest: Mapping[str, Any]) -> bool:
+def has_topic_filter(manifest: Manifest) -> bool:
     """Return whether a workspace has the offsets of some topics only."""
     return any(made.get("data_topics") for made in _filters_of(manifest))
 
 
-def are_some_topics(manifest: Mapping[str, Any], selection: Selection) -> bool:
+def are_some_topics(manifest: Manifest, selection: Selection) -> bool:
     """Return whether offsets of some topics only are looked at: no sum of them is a whole group's.
 
     Args:
@@ -96,7 +106,7 @@ def are_some_topics(manifest: Mapping[str, Any], selection: Selection) -> bool:
     return bool(selection.topics) or has_topic_filter(manifest)
 
 
-def left_out_of(manifest: Mapping[str, Any], selection: Selection) -> list[Gap]:
+def left_out_of(manifest: Manifest, selection: Selection) -> list[Gap]:
     """Return what a question is about and the workspace lacks, a gap for each filter.
 
     Groups that are asked for by name and lie within the filters are answered for in full.
@@ -110,7 +120,7 @@ def left_out_of(manifest: Mapping[str, Any], selection: Selection) -> list[Gap]:
     )
 
 
-def _lacking(filters: Mapping[str, Any], selection: Selection) -> Iterator[Gap]:
+def _lacking(filters: Filters, selection: Selection) -> Iterator[Gap]:
     groups, excluded = filters.get("groups") or (), filters.get("exclude_groups") or ()
     topics = filters.get("data_topics") or ()
     are_names = bool(selection.groups) and all(map(is_name, selection.groups))
@@ -130,17 +140,18 @@ def _as_options(name: str, values: Sequence[Any]) -> str:
     return " ".join(f"{OPTIONS[name]} {each}" for each in values)
 
 
-def _filters_of(manifest: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def _filters_of(manifest: Manifest) -> tuple[Filters, ...]:
     """Return the filters of the decoding, and those of the replay."""
-    return manifest.get("options") or {}, (manifest.get("replay") or {}).get("filters") or {}
+    replay = manifest.get("replay")
+    return manifest["options"], {} if replay is None else replay.get("filters", {})
 
 
-def is_unread(manifest: Mapping[str, Any]) -> bool:
+def is_unread(manifest: Manifest) -> bool:
     """Return whether a file was unreadable, or records of a partition are lost and none is left."""
     return bool(manifest.get("unreadable") or _nothing_left(manifest))
 
 
-def _nothing_left(manifest: Mapping[str, Any]) -> list[str]:
+def _nothing_left(manifest: Manifest) -> list[str]:
     """Return the partitions of which records are lost and none could be read."""
     return [
         f"{each['topic']}-{each['partition']}"
@@ -149,7 +160,7 @@ def _nothing_left(manifest: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _is_filled(manifest: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def _is_filled(manifest: Manifest, row: PartitionEntry) -> bool:
     """Return whether another copy gave records to the line of a partition."""
     given = manifest.get("filled") or ()
     return any(
@@ -303,7 +314,7 @@ def partitions_shown(state: ReplayedWorkspace, topic: str) -> int | None:
     homes = homes_in(state.manifest).get(topic)
     if homes is not None:
         return homes.partitions
-    shown: int | None = state.manifest["replay"].get("partition_counts", {}).get(topic)
+    shown = state.manifest["replay"].get("partition_counts", {}).get(topic)
     if shown is not None:
         return shown
     everything = StoredTables(state.tables.workspace)
@@ -321,7 +332,7 @@ def partitions_set(state: ReplayedWorkspace, topic: str) -> int | None:
     if count is None:
         return None
     there = [each["partition"] for each in leading(state.manifest) if each["topic"] == topic]
-    absent = state.manifest.get("absent_partitions", {}).get(topic, ())
+    absent = state.manifest["absent_partitions"].get(topic, ())
     if max((*there, *absent), default=0) >= count:
         return None
     if topic != CONSUMER_OFFSETS:

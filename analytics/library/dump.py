@@ -36,7 +36,6 @@ from analytics.replay.dump.times import remarks
 from analytics.replay.log.log_times import AsOf
 from analytics.replay.log.rules import chosen_release
 from analytics.tables.decoded_records import (
-    DECODED_IN,
     absolute,
     decoded_workspace,
     refuse_without_records,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.records.raw_rows_files import RawRows
+    from schemas.manifest import Manifest
 
 SESSION = {
     "spark.sql.session.timeZone": "UTC",
@@ -154,8 +154,8 @@ class Dump:
         staging = Workspace(folder).prepare()
         on = None if is_small_workspace(manifest) else _needed(session)
         parts = replay_workspace(source, staging, work, manifest, on)
-        manifest["replay"] = {**work.metadata(parts), DECODED_IN: absolute(source)}
-        manifest.pop(EVALUATIONS, None)
+        manifest["replay"] = {**work.metadata(parts), "decoded_in": absolute(source)}
+        manifest.pop("evaluations", None)
         staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
         again = partial(self._replay_again, spark, kafka_version, assume)
         is_end = time_ms is None and not ends
@@ -181,7 +181,7 @@ class Dump:
             spark, as_of=as_of, kafka_version=kafka_version, assume=assume, tables=tables
         )
 
-    def _given_manifest(self) -> Mapping[str, Any] | None:
+    def _given_manifest(self) -> Manifest | None:
         """Return the manifest of the workspace that was given; None where that is a dump."""
         given = self._found.workspaces
         return Workspace(given[0]).manifest() if given else None

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analytics.errors import SettingRefusedError
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -23,22 +23,17 @@ from analytics.redaction.redactor import WITHHELD
 from analytics.replay.log.ends_at import leading
 from analytics.replayed.given_settings import BrokerSettings
 from analytics.replayed.replayed_workspace import ReplayedWorkspace, answered_instant
-from analytics.tables.decoded_records import REDACTED
 from analytics.tables.stored_tables import StoredTables
 from analytics.version import VERSION
 from schemas import CONSUMER_OFFSETS
 
+if TYPE_CHECKING:
+    from schemas.manifest import DataPartitionEntry, Manifest, PartitionEntry
+
 _NAME: Final = re.compile(r"[\w-][\w.:-]*")
 """Of a cluster: it becomes the name of a folder, and stands in SQL."""
 _DIGITS: Final = 20
-_CHOICES: Final = ("as_of", "lines", "kafka_version", "assumed", "topic_ids", "filters")
-"""What of a replay was chosen."""
 _TELL_GROUPS: Final = ("groups", "topics")
-_OF_PARTITION: Final = (
-    *("topic", "partition", "copy", "log_start_offset", "high_watermark", "log_end_offset"),
-    *("first_offset", "end_offset", "records"),
-)
-_OF_FILE: Final = ("name", "size", "sha256")
 FILE_SETTINGS: Final = frozenset({"end_offsets", "expectations", "redact", "since"})
 """Settings that name a file or a folder: what is in it counts, not what it is called."""
 
@@ -85,7 +80,7 @@ def run_of(
             name is none that can be kept.
     """
     manifest = state.manifest
-    ids = sorted({each["cluster_id"] for each in manifest["copies"] if each.get("cluster_id")})
+    ids = sorted({id_ for each in manifest["copies"] if (id_ := each.get("cluster_id"))})
     name = _checked(cluster if cluster is not None else _only_id(ids))
     asked = _canonical(plain_settings(settings))
     time = answered_instant(state)["time"]
@@ -155,7 +150,7 @@ def _checked(name: str) -> str:
     return name
 
 
-def lacking(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+def lacking(manifest: Manifest) -> list[dict[str, Any]]:
     """Return the partitions of internal topics that a dump lacks, wholly or records of them.
 
     Rows of `topic`, `partition` and `words`.
@@ -199,20 +194,56 @@ def _whole_partitions(state: ReplayedWorkspace) -> list[int] | None:
 def dump_identity(state: ReplayedWorkspace) -> dict[str, Any]:
     """Return what was read of a dump, and which of it counts: no path, no name of this machine."""
     manifest = state.manifest
-    partitions = (*manifest["partitions"], *manifest.get("data_partitions", ()))
+    logs = map(_of_log, manifest["partitions"])
+    data_logs = map(_of_data_log, manifest.get("data_partitions", ()))
     replay = manifest["replay"]
     return {
         "clusters": sorted({str(each.get("cluster_id")) for each in manifest["copies"]}),
-        "partitions": sorted(_canonical(_of_partition(each)) for each in partitions),
+        "partitions": sorted(map(_canonical, (*logs, *data_logs))),
         "options": manifest["options"],
-        "replay": {name: replay.get(name) for name in _CHOICES},
-        "is_redacted": bool(manifest.get(REDACTED)),
+        "replay": {
+            "as_of": replay["as_of"],
+            "lines": replay.get("lines"),
+            "kafka_version": replay["kafka_version"],
+            "assumed": replay.get("assumed"),
+            "topic_ids": replay.get("topic_ids"),
+            "filters": replay.get("filters"),
+        },
+        "is_redacted": bool(manifest.get("redacted")),
     }
 
 
-def _of_partition(row: Mapping[str, Any]) -> dict[str, Any]:
-    files = [{name: each.get(name) for name in _OF_FILE} for each in row.get("files", ())]
-    return {**{name: row.get(name) for name in _OF_PARTITION}, "files": files}
+def _of_log(row: PartitionEntry) -> dict[str, Any]:
+    return {
+        "topic": row["topic"],
+        "partition": row["partition"],
+        "copy": row.get("copy"),
+        "log_start_offset": row.get("log_start_offset"),
+        "high_watermark": row.get("high_watermark"),
+        "log_end_offset": None,
+        "first_offset": row.get("first_offset"),
+        "end_offset": row.get("end_offset"),
+        "records": row.get("records"),
+        "files": [
+            {"name": each["name"], "size": each.get("size"), "sha256": each.get("sha256")}
+            for each in row.get("files", ())
+        ],
+    }
+
+
+def _of_data_log(row: DataPartitionEntry) -> dict[str, Any]:
+    return {
+        "topic": row["topic"],
+        "partition": row["partition"],
+        "copy": row.get("copy"),
+        "log_start_offset": row.get("log_start_offset"),
+        "high_watermark": None,
+        "log_end_offset": row.get("log_end_offset"),
+        "first_offset": None,
+        "end_offset": None,
+        "records": None,
+        "files": [],
+    }
 
 
 def plain_settings(value: Any, name: str = "") -> Any:  # noqa: ANN401 - of each setting its own

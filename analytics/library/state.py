@@ -306,7 +306,7 @@ class State:
         self._replay_at = replay_at
         self._workspace = workspace
         self._settings = settings or Settings()
-        self.manifest: Mapping[str, Any] = workspace.manifest()
+        self.manifest = workspace.manifest()
         self.remarks = remarks
 
     def ask(self, name: str, **settings: Any) -> Answered:  # noqa: ANN401 - of each question its own

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import DataPartitionEntry
 
 SCHEMA = pa.schema(
     [
@@ -213,14 +214,15 @@ def _beside_the_dump(replayed: ReplayedWorkspace) -> list[dict[str, Any]]:
     ]
 
 
-def _start(held: Sequence[Row], leader: str | None) -> int | None:
+def _start(held: Sequence[DataPartitionEntry], leader: str | None) -> int | None:
     """Return where the leader's log starts; of copies without one, where the longest does.
 
     Each replica deletes segments by its own clock; clients read what the leader has.
     """
     of_leader = [each["log_start_offset"] for each in held if each["copy"] == leader]
     starts = of_leader or [each["log_start_offset"] for each in held]
-    return None if None in starts else min(starts)
+    known = [each for each in starts if each is not None]
+    return min(known) if len(known) == len(starts) else None
 
 
 def _partition_leaders(replayed: ReplayedWorkspace) -> list[Row]:
@@ -241,7 +243,7 @@ def _leaders(replayed: ReplayedWorkspace, rows: Iterable[Row]) -> dict[tuple[str
     }
 
 
-def true_copies(replayed: ReplayedWorkspace) -> dict[tuple[str, int], list[Row]]:
+def true_copies(replayed: ReplayedWorkspace) -> dict[tuple[str, int], list[DataPartitionEntry]]:
     """Return the copies of each data partition that hold all that was committed, as manifests do.
 
     A partition of which nothing says whose copy is the truth is left out.
@@ -266,14 +268,14 @@ def read_copies(replayed: ReplayedWorkspace) -> dict[tuple[str, int], tuple[str,
 
 def _true_copies(
     replayed: ReplayedWorkspace, rows: Iterable[Row]
-) -> dict[tuple[str, int], list[Row]]:
+) -> dict[tuple[str, int], list[DataPartitionEntry]]:
     manifest = replayed.manifest
-    copies: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    copies: dict[tuple[str, int], list[DataPartitionEntry]] = defaultdict(list)
     for each in manifest.get("data_partitions", ()):
         if each["is_exact"]:
             copies[each["topic"], each["partition"]].append(each)
     nodes = {each["name"]: each["node_id"] for each in manifest["copies"]}
-    preferred = manifest.get("options", {}).get("prefer_copy")
+    preferred = manifest["options"].get("prefer_copy")
     in_sync = _in_sync(rows)
     found = {}
     for key, held in copies.items():

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
-from analytics.errors import WorkspaceError
+from analytics.errors import CannotTellError, WorkspaceError
 from analytics.tables.parted_table import parted
 from analytics.tables.staged_tables import write_parts
-from analytics.workspace import EVALUATIONS, FILES, FOLDERS, Part, Workspace
+from analytics.workspace import EVALUATIONS, FOLDERS, Part, Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-
-_REPLAY = "replay"
-_OF_QUESTIONS = frozenset({_REPLAY, EVALUATIONS, FILES})
-"""Sections of a manifest that say what was made of a dump; all others say what it is."""
+    from schemas.manifest import EvaluationEntry, Manifest
 
 
 def keep_evaluations(
@@ -36,10 +33,8 @@ def keep_evaluations(
         is_kept = manifest is not None
         if manifest is None:
             # State and history are elsewhere: nobody shall look for them here.
-            manifest = {
-                name: each for name, each in replayed.manifest.items() if name not in _OF_QUESTIONS
-            }
-        earlier = manifest.get(EVALUATIONS, {})
+            manifest = _of_dump(replayed.manifest)
+        earlier = manifest.get("evaluations", {})
         parts = [
             part
             for part in (_stored_parts(space) if is_kept else ())
@@ -47,11 +42,15 @@ def keep_evaluations(
         ]
         kept = {name: parted(tables, name) for name in tables}
         parts += [part for name, rows in kept.items() for part in write_parts(staging, name, rows)]
-        said = {"as_of": replayed.as_of, "kafka_version": replayed.release}
-        manifest[EVALUATIONS] = {
-            **earlier,
-            **{name: {**said, "rows": rows.num_rows} for name, rows in kept.items()},
+        made: dict[str, EvaluationEntry] = {
+            name: {
+                "as_of": replayed.as_of,
+                "kafka_version": replayed.release,
+                "rows": rows.num_rows,
+            }
+            for name, rows in kept.items()
         }
+        manifest["evaluations"] = {**earlier, **made}
         staging.publish(parts, [EVALUATIONS] if is_kept else FOLDERS, manifest)
     except BaseException:
         staging.discard()
@@ -61,11 +60,11 @@ def keep_evaluations(
 def forget_evaluations(space: Workspace) -> None:
     """Delete the evaluations of a workspace, and leave the rest as it is."""
     manifest = space.manifest()
-    if manifest.pop(EVALUATIONS, None) is not None:
+    if manifest.pop("evaluations", None) is not None:
         space.prepare().publish([], [EVALUATIONS], manifest)
 
 
-def _manifest_there(space: Workspace, replayed: ReplayedWorkspace) -> dict[str, Any] | None:
+def _manifest_there(space: Workspace, replayed: ReplayedWorkspace) -> Manifest | None:
     """Return the manifest of a workspace that was asked, or holds the same records.
 
     Others may have kept their answers meanwhile. None is any other workspace, and none at all.
@@ -73,13 +72,18 @@ def _manifest_there(space: Workspace, replayed: ReplayedWorkspace) -> dict[str, 
     is_asked = space.is_same_as(replayed.tables.workspace)
     try:
         there = space.manifest()
-    except WorkspaceError:
-        return dict(replayed.manifest) if is_asked else None
+    except (WorkspaceError, CannotTellError):
+        return replayed.manifest.copy() if is_asked else None
     return there if is_asked or _of_dump(there) == _of_dump(replayed.manifest) else None
 
 
-def _of_dump(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in manifest.items() if name not in _OF_QUESTIONS}
+def _of_dump(manifest: Manifest) -> Manifest:
+    """Return what a manifest says of a dump, without what was made of it."""
+    of_dump = manifest.copy()
+    of_dump.pop("replay", None)
+    of_dump.pop("evaluations", None)
+    of_dump.pop("files", None)
+    return of_dump
 
 
 def _stored_parts(space: Workspace) -> list[Part]:

@@ -35,10 +35,10 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> pl.DataFrame:
         until: The time.
     """
     wanted = state.tables.selection
+    of_replay = state.manifest["replay"].get("filters", {})
     filters = {
-        "topics": (),
-        "partitions": (),
-        **state.manifest["replay"].get("filters", {}),
+        "topics": tuple(of_replay.get("topics", ())),
+        "partitions": tuple(of_replay.get("partitions", ())),
         "groups": wanted.groups,
         "exclude_groups": wanted.exclude_groups,
         "data_topics": wanted.topics,
@@ -48,7 +48,7 @@ def pending_at(state: ReplayedWorkspace, until: datetime) -> pl.DataFrame:
         instant=instant,
         release=state.release,
         side_file=(),
-        filters={name: tuple(each) for name, each in filters.items()},
+        filters=filters,
         needs=(_TABLE,),
         lines=lines,
         assumed=assumed_in(state.manifest),

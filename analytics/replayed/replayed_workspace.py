@@ -5,7 +5,7 @@ Its manifest says which instant that is, and what the dump holds as far as it ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -25,6 +25,7 @@ from analytics.replay.dump.followed_lines import (
     at_instant,
     followed_lines,
     of_history,
+    parsed_time,
     read_before_swaps,
 )
 from analytics.replay.dump.times import end_of, last_record_time
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.losses import Coverage
     from analytics.tables.stored_tables import StoredTables
     from analytics.workspace import Workspace
+    from schemas.manifest import AsOfEntry, FrameEntry, Manifest
 
 # The instant of an answer as JSON has it: never without a time.
 
@@ -65,8 +67,8 @@ def instant_of(state: ReplayedWorkspace) -> datetime:
 
 
 def _last_time(state: ReplayedWorkspace) -> str | None:
-    ends: Mapping[str, int] = state.as_of["offsets"]
-    partitions = state.manifest.get("partitions", ())
+    ends = state.as_of["offsets"]
+    partitions = state.manifest["partitions"]
     whole = last_record_time(
         (each for each in partitions if f"{each['topic']}-{each['partition']}" not in ends),
         state.manifest.get("leader_clocks", ()),
@@ -112,7 +114,7 @@ class ReplayedWorkspace:
 
     tables: StoredTables
     source: Workspace
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     settings: Settings = field(default_factory=Settings)
     runner: PartRunner = field(default_factory=PartRunner)
 
@@ -121,21 +123,19 @@ class ReplayedWorkspace:
         object.__setattr__(self, "manifest", at_instant(self.manifest, is_end=self.is_end))
 
     @property
-    def as_of(self) -> Mapping[str, Any]:
+    def as_of(self) -> AsOfEntry:
         """The instant: `time` (ISO 8601, or null for the end) and `offsets` by partition."""
-        said: Mapping[str, Any] = self.manifest["replay"]["as_of"]
-        return said
+        return self.manifest["replay"]["as_of"]
 
     @property
-    def frames(self) -> Sequence[Mapping[str, Any]]:
+    def frames(self) -> Sequence[FrameEntry]:
         """Where the logs whose times go back are cut, as `frame_rows` returns it."""
-        cut: Sequence[Mapping[str, Any]] = self.manifest["replay"].get("frames", ())
-        return cut
+        return self.manifest["replay"].get("frames", ())
 
     @property
     def release(self) -> str:
         """The release of Kafka whose rules were applied."""
-        return str(self.manifest["replay"]["kafka_version"])
+        return self.manifest["replay"]["kafka_version"]
 
     @property
     def is_end(self) -> bool:
@@ -143,7 +143,7 @@ class ReplayedWorkspace:
         return self.as_of["time"] is None and not self.as_of["offsets"]
 
     @property
-    def manifest_of_history(self) -> Mapping[str, Any]:
+    def manifest_of_history(self) -> Manifest:
         """The manifest as it is of the history tables.
 
         State at the end of the dump is of what a broker will load, a cleaner's swap files among
@@ -159,8 +159,7 @@ class ReplayedWorkspace:
     @property
     def lines(self) -> tuple[FollowedLine, ...]:
         """The lines of diverged partitions that are followed instead of the surviving ones."""
-        time = self.as_of["time"]
-        return followed_lines(self.manifest, time and datetime.fromisoformat(time))
+        return followed_lines(self.manifest, parsed_time(self.as_of["time"]))
 
     def of_groups(self, groups: Sequence[str]) -> Self:
         """Return the same state, of some groups alone.
@@ -200,18 +199,16 @@ class ReplayedWorkspace:
         return ", ".join(named) or "the end of the dump"
 
 
-def replayed_instant(
-    manifest_entry: Mapping[str, Any], frames: Iterable[Mapping[str, Any]] = ()
-) -> AsOf:
+def replayed_instant(as_of: AsOfEntry, frames: Iterable[FrameEntry] = ()) -> AsOf:
     """Return the instant that the manifest of a replay says.
 
     Args:
-        manifest_entry: As answers have it.
+        as_of: As answers have it.
         frames: Of partitions whose times go back, as `frame_rows` returns them.
     """
-    time = manifest_entry["time"] and datetime.fromisoformat(manifest_entry["time"])
+    time = parsed_time(as_of["time"])
     offsets = {}
-    for place, end in manifest_entry["offsets"].items():
+    for place, end in as_of["offsets"].items():
         topic, _, number = place.rpartition("-")
         offsets[topic, int(number)] = end
     time_ms = milliseconds_of(time) if time else None

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 # Where the decoded tables of a workspace are: a replay of one into another leaves them there.
 
-DECODED_IN = "decoded_in"
-"""In the section `replay` of a manifest: the workspace that was replayed, where it is another."""
-REDACTED = "redacted"
-"""In a manifest: the workspace has no names, and no decoded records."""
-
-
-DIALECT = "dialect"
-"""In a manifest: the workspace holds tables of a dialect, and no decoded records."""
-
 
 def refuse_without_records(workspace: Workspace) -> None:
     """Refuse to ask a workspace that has no decoded records.
@@ -40,13 +31,7 @@ def refuse_without_records(workspace: Workspace) -> None:
     Raises:
         CannotTellError: It was redacted: they were left out with the names; or it is of a dialect.
     """
-    manifest = workspace.manifest()
-    if DIALECT in manifest:
-        raise CannotTellError(
-            f"{workspace.location} holds share state of the dialect {manifest[DIALECT]['name']} "
-            "and nothing else of groups: groupscope share shows it"
-        )
-    if manifest.get(REDACTED):
+    if workspace.manifest().get("redacted"):
         raise CannotTellError(
             f"{workspace.location} has no decoded records: it was redacted; its page and tables "
             "can be read (groupscope report), questions are for the dump"
@@ -60,11 +45,16 @@ def decoded_workspace(workspace: Workspace) -> Workspace:
     """
     if _is(workspace, DECODED, fs.FileType.Directory):
         return workspace
-    location = workspace.manifest().get("replay", {}).get(DECODED_IN)
+    location = _decoded_in(workspace)
     if location is None:
         return workspace
     other = Workspace(location)
     return other if _is(other, MANIFEST, fs.FileType.File) else workspace
+
+
+def _decoded_in(workspace: Workspace) -> str | None:
+    replay = workspace.manifest().get("replay")
+    return None if replay is None else replay.get("decoded_in")
 
 
 def has_records(workspace: Workspace) -> bool:
@@ -94,9 +84,9 @@ def refuse_without_tables(source: Workspace) -> None:
     Raises:
         WorkspaceError: It has none, though nobody left them out with the names.
     """
-    if _is(source, DECODED, fs.FileType.Directory) or source.manifest().get(REDACTED):
+    if _is(source, DECODED, fs.FileType.Directory) or source.manifest().get("redacted"):
         return
-    where = source.manifest().get("replay", {}).get(DECODED_IN)
+    where = _decoded_in(source)
     gone = "" if where is None else f": they were in {where}, which is no workspace any more"
     raise WorkspaceError(
         f"{source.location} has no decoded records{gone}; name the dump, not the workspace"

@@ -12,8 +12,6 @@ from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.shared import format_options, input_options, inputs_argument, output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from reports.layout.output_format import OutputFormat
 
 
@@ -44,14 +42,14 @@ def inspect(console: Console, /, output_format: OutputFormat, **options: Any) ->
     only headers and checkpoints; record types come from a sample.
     """
     # --help answers without numpy and all that stands on it.
-    from jobs.inspection import inspect_inputs  # noqa: PLC0415
+    from jobs.inspection import inspect_inputs, inspection_document  # noqa: PLC0415
     from reports.inspection import render  # noqa: PLC0415
 
     found = inspect_inputs(console, **options)
-    print_text(_as_json(found) if output_format == "json" else render(found, output_format.width))
+    if output_format == "json":
+        document = inspection_document(found, options["inputs"])
+        print_text(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        print_text(render(found, output_format.width))
     # What could be read was shown; that something could not shows in the code.
-    return CANNOT_TELL if found.get("unreadable") else DONE
-
-
-def _as_json(inspection: Mapping[str, Any]) -> str:
-    return json.dumps(inspection, indent=1, ensure_ascii=False)
+    return CANNOT_TELL if "dialect" not in found and found.get("unreadable") else DONE

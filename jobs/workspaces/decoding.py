@@ -20,12 +20,12 @@ from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.storage import storage_of
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
-from analytics.errors import InputNotRecognizedError, WorkspaceError
+from analytics.errors import CannotTellError, InputNotRecognizedError, WorkspaceError
 from analytics.gaps.internal_topics import is_unread
 from analytics.locations import join
 from analytics.tables.decoded_records import has_records
 from analytics.version import VERSION
-from analytics.workspace import LISTING, MANIFEST, Workspace
+from analytics.workspace import MANIFEST, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.answer import is_exceeded
 from jobs.spark.progress import progress
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from analytics.dump.files.model import Plan
     from jobs.cli.console import Console
     from jobs.cli.options.answer import Limit
+    from schemas.manifest import Manifest, Options
 
 # A workspace given as `--out` that already holds what INPUTs would be decoded to.
 
@@ -76,21 +77,21 @@ def kept_workspace(out: str, inputs: Inputs, options: Mapping[str, Any]) -> Work
         return None
     try:
         manifest = space.manifest()
-    except WorkspaceError:
-        # Damaged, or of another release: it is made again.
+    except (WorkspaceError, CannotTellError):
+        # Damaged, of another release, or of a dialect: it is made again.
         return None
     is_same = (
         manifest.get("groupscope_version") == VERSION
-        and manifest.get("created_from") == list(inputs.arguments)
-        and _are_options_of(manifest.get("options", {}), options)
-        and manifest.get(LISTING) is not None
-        and manifest[LISTING] == input_listing(inputs)
+        and manifest["created_from"] == list(inputs.arguments)
+        and _are_options_of(manifest["options"], options)
+        and manifest.get("input_listing") is not None
+        and manifest["input_listing"] == input_listing(inputs)
         and has_records(space)
     )
     return space if is_same else None
 
 
-def _are_options_of(decoded: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+def _are_options_of(decoded: Options, options: Mapping[str, Any]) -> bool:
     """Return whether decoding anew would leave out nothing else, and no more."""
     # Records below the log start that nobody needs do no harm.
     if options.get(_BELOW_LOG_START) and not decoded.get(_BELOW_LOG_START):
@@ -126,7 +127,7 @@ def _files(path: str) -> Iterable[tuple[str, int, int]]:
 class DecodeResult:
     """A finished run, told by its manifest."""
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
     def exit_code(self, limit: Limit | None) -> int:
         """Return 3 where something was unreadable, or more than the limit was undecodable.
@@ -217,21 +218,21 @@ def _on_spark(
         return decode_dump(spark, planned, inputs.raw_rows, settings, options, watched)
 
 
-def _warn_of_unread(console: Console, manifest: Mapping[str, Any]) -> None:
+def _warn_of_unread(console: Console, manifest: Manifest) -> None:
     """Say what could not be read, and what changed meanwhile."""
-    for each in manifest["unreadable"]:
-        console.warn(": ".join(each[name] for name in ("copy", "segment", "why") if each[name]))
-    for each in manifest["unplaced_rows"]:
-        number = "" if each["row"] is None else f", row {each['row']:,}"
-        console.warn(f"{each['file']}{number}: {each['flaw']}; not decoded")
-    if number := sum(
-        each["undecoded"].get(reason, 0)
-        for each in manifest["reconciliation"]
+    for file in manifest["unreadable"]:
+        console.warn(": ".join(filter(None, (file["copy"], file["segment"], file["why"]))))
+    for row in manifest["unplaced_rows"]:
+        number = "" if row["row"] is None else f", row {row['row']:,}"
+        console.warn(f"{row['file']}{number}: {row['flaw']}; not decoded")
+    if of_redpanda := sum(
+        account["undecoded"].get(reason, 0)
+        for account in manifest["reconciliation"]
         for reason in REDPANDAS
     ):
-        console.warn(f"{said_of_redpanda(number)}: not decoded")
-    for each in manifest["partitions"]:
-        if each.get("changed_while_read"):
+        console.warn(f"{said_of_redpanda(of_redpanda)}: not decoded")
+    for log in manifest["partitions"]:
+        if log.get("changed_while_read"):
             console.warn(
-                f"{each['copy']}: {each['topic']}-{each['partition']} changed while it was read"
+                f"{log['copy']}: {log['topic']}-{log['partition']} changed while it was read"
             )

@@ -22,7 +22,6 @@ from analytics.seeds.checkpoint_delta.chain_tables import chain_tables, unseen
 from analytics.seeds.checkpoint_delta.inputs import ChainInput, chain_inputs
 from analytics.seeds.kip_932_text import read_state, state_plan, state_slices, text_tables
 from analytics.spark_tasks import run_tasks
-from analytics.tables.decoded_records import DIALECT
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables
 from analytics.version import SCHEMA_VERSION, VERSION
@@ -39,6 +38,7 @@ from schemas.catalog import CHECKPOINT_DELTA, KIP_932_TEXT
 if TYPE_CHECKING:
     from analytics.dump.files.model import Plan
     from jobs.cli.console import Console
+    from schemas.manifest import Dialect, DialectManifest
 
 # What is read and folded of each dialect: parts that are independent of each other.
 
@@ -149,8 +149,8 @@ def dialect_state(  # noqa: PLR0913 - one parameter an option
     """
     kept = dialect_workspace(inputs)
     if kept is not None:
-        said = kept.manifest()[DIALECT]
-        tables = StoredTables(kept)
+        workspace, said = kept
+        tables = StoredTables(workspace)
         made = {name: tables.read(name) for name in said["rows"]}
         found = DialectState(said["name"], made, said["unseen"], list(inputs))
         if dialect not in {None, found.dialect}:
@@ -178,17 +178,20 @@ def is_asked(dialect: str | None, inputs: Sequence[str], output_format: str) -> 
     return is_so
 
 
-def dialect_workspace(inputs: Sequence[str]) -> Workspace | None:
-    """Return the workspace of the dialect that was given, None where INPUTs are something else."""
+def dialect_workspace(inputs: Sequence[str]) -> tuple[Workspace, Dialect] | None:
+    """Return the workspace of a dialect that was given, and what its manifest says of it.
+
+    None where INPUTs are something else.
+    """
     for each in inputs:
         try:
-            manifest = Workspace(each).manifest()
+            manifest = Workspace(each).any_manifest()
         except GroupscopeError:
             continue
-        if DIALECT in manifest:
+        if "dialect" in manifest:
             if len(inputs) > 1:
                 raise InputNotRecognizedError(f"{each} is a workspace: give it as the only INPUT")
-            return Workspace(each)
+            return Workspace(each), manifest["dialect"]
     return None
 
 
@@ -223,11 +226,11 @@ def _keep(space: Workspace, state: DialectState) -> None:
     staging = space.prepare()
     try:
         parts = [write_rows(staging, name, rows) for name, rows in state.tables.items()]
-        manifest = {
+        manifest: DialectManifest = {
             "schema_version": SCHEMA_VERSION,
             "groupscope_version": VERSION,
             "created_from": list(state.inputs),
-            DIALECT: {
+            "dialect": {
                 "name": state.dialect,
                 "unseen": list(state.unseen),
                 "rows": {name: rows.num_rows for name, rows in state.tables.items()},

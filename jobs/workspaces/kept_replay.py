@@ -74,7 +74,8 @@ def copy_workspace(source: Workspace, target: str) -> None:
     space = Workspace(target)
     if space.is_same_as(source):
         return
-    manifest = {name: each for name, each in source.manifest().items() if name != EVALUATIONS}
+    manifest = source.manifest()
+    manifest.pop("evaluations", None)
     kept = _OF_RECORDS if space.is_same_as(decoded_workspace(source)) else ()
     replaced = [name for name in FOLDERS if name not in kept]
     staging = space.prepare()

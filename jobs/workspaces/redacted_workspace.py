@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +19,6 @@ from analytics.errors import AbsentFileError, InputNotRecognizedError, InputUnre
 from analytics.redaction.redactor import Redactor, names_in, names_of_document
 from analytics.redaction.text import Pseudonyms
 from analytics.side_files import read_bytes
-from analytics.tables.decoded_records import REDACTED
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import FOLDERS, Workspace
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
     from analytics.workspace import Part, Staging
+    from schemas.manifest import Manifest
 
 _KINDS: Final = ("state", "history", "evaluation")
 
@@ -59,7 +59,7 @@ def key_in(path: str) -> bytes:
 
 def redact_into(
     out: str, plain: Workspace, key: bytes, inputs: tuple[str, ...]
-) -> tuple[Redactor, dict[str, Any]]:
+) -> tuple[Redactor, Manifest]:
     """Write a workspace without names; return what takes names out, and its manifest.
 
     Args:
@@ -73,7 +73,8 @@ def redact_into(
     names = names_in(rows for name in kept for rows in _batches(stored, name))
     names_of_document(manifest, names)
     redactor = Redactor.of(key, names, inputs, own_words())
-    said = {**redactor.document(manifest), REDACTED: True}
+    said: Manifest = redactor.document(manifest)
+    said["redacted"] = True
     staging = Workspace(out).prepare()
     try:
         parts = [_write(staging, name, stored, redactor) for name in kept]

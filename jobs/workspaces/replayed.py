@@ -58,6 +58,7 @@ from jobs.workspaces.replaying import lines_in_words, sentences_of_homes
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
+    from schemas.manifest import Manifest, Replay
 
 # Where a question is answered: in this process, or in tasks on Spark where there is much to do.
 
@@ -66,7 +67,7 @@ _FOLDER: Final = ".answers-"
 
 @contextmanager
 def part_runner(
-    console: Console, space: Workspace, manifest: Mapping[str, Any], options: Mapping[str, Any]
+    console: Console, space: Workspace, manifest: Manifest, options: Mapping[str, Any]
 ) -> Iterator[PartRunner]:
     """Hand over what makes answers to questions about a workspace.
 
@@ -333,7 +334,7 @@ def _with_doubts(state: Replayed, needs: Sequence[str], console: Console) -> Rep
     return replace(state, uncertain=uncertain, exit_code=state.exit_code or CANNOT_TELL)
 
 
-def _report_filters(console: Console, manifest: Mapping[str, Any], selection: Selection) -> bool:
+def _report_filters(console: Console, manifest: Manifest, selection: Selection) -> bool:
     """Say what a workspace was made without; return whether the question is about any of it."""
     left_out = left_out_of(manifest, selection)
     for each in left_out:
@@ -375,25 +376,25 @@ class _ReplayOptions:
             and StoredTables(workspace).has(*self.needs)
         )
 
-    def _is_instant_of(self, replay: Mapping[str, Any]) -> bool:
+    def _is_instant_of(self, replay: Replay) -> bool:
         if self.as_of is None and not self.ends:
             return True
         time_ms = self.as_of if isinstance(self.as_of, int) else None
         if time_ms is not None and "lines" not in replay:
             return False  # replayed by a release that knew only the surviving lines
-        return bool(replay["as_of"] == as_of_metadata(time_ms, self.ends))
+        return replay["as_of"] == as_of_metadata(time_ms, self.ends)
 
-    def _is_release_of(self, manifest: Mapping[str, Any]) -> bool:
+    def _is_release_of(self, manifest: Manifest) -> bool:
         workspace = None if self.is_of_dump else manifest
         return chosen_release(self.kafka_version, workspace, manifest).is_of(manifest)
 
-    def _are_names_of(self, replay: Mapping[str, Any]) -> bool:
+    def _are_names_of(self, replay: Replay) -> bool:
         if self.topic_ids is None:
             return not (self.is_of_dump and replay.get("topic_ids"))
         named = [list(each) for each in read_topic_ids(self.topic_ids)]
-        return bool(named == replay.get("topic_ids", []))
+        return named == replay.get("topic_ids", [])
 
-    def _are_filters_of(self, replay: Mapping[str, Any]) -> bool:
+    def _are_filters_of(self, replay: Replay) -> bool:
         """Return whether nothing that is wanted was left out.
 
         Names are filtered when tables are read; internal topics and partitions are not.
@@ -416,10 +417,14 @@ def _workspace_of(inputs: Inputs, options: Mapping[str, Any]) -> Workspace | Non
         )
     workspace = Workspace(inputs.workspaces[0])
     refuse_without_records(workspace)
-    decoded_by = workspace.manifest().get("options", {})
-    for name in ("prefer_copy", "value_encoding"):
+    decoded_by = workspace.manifest()["options"]
+    chosen = {
+        "prefer_copy": decoded_by.get("prefer_copy"),
+        "value_encoding": decoded_by.get("value_encoding"),
+    }
+    for name, value in chosen.items():
         asked = options.get(name)
-        if asked is not None and asked != decoded_by.get(name):
+        if asked is not None and asked != value:
             raise InputNotRecognizedError(
                 f"{workspace.location} is decoded already: --{name.replace('_', '-')} {asked} "
                 f"needs the dump; name the dump, not the workspace"

@@ -41,7 +41,6 @@ from analytics.replay.log.rules import (
 )
 from analytics.replay.log.topic_homes import NOT_SEEN, TopicHomes
 from analytics.tables.decoded_records import (
-    DECODED_IN,
     absolute,
     decoded_workspace,
     refuse_without_records,
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from analytics.workspace import Part, Staging
     from jobs.cli.console import Console
     from jobs.workspaces.decoding import DecodeResult
+    from schemas.manifest import Manifest
 
 # What has to be said of groups and share partitions that lie where no client looks for them.
 
@@ -156,7 +156,7 @@ _FILTERS = (*OF_NAMES, "topics", "partitions")
 class ReplayResult:
     """A finished run: its manifest, and 3 where an INPUT could not be read whole."""
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     exit_code: int
 
 
@@ -234,10 +234,11 @@ def replay_into(  # noqa: PLR0913 - one parameter an option
             parts = replay_workspace(source, staging, wanted, manifest)
         else:
             parts = _on_spark(source, staging, wanted, manifest, console, master, conf)
-        where = {} if result else {DECODED_IN: absolute(source)}
-        manifest["replay"] = {**wanted.metadata(parts), **where}
+        manifest["replay"] = wanted.metadata(parts)
+        if not result:
+            manifest["replay"]["decoded_in"] = absolute(source)
         # What was evaluated is of another instant.
-        manifest.pop(EVALUATIONS, None)
+        manifest.pop("evaluations", None)
         staging.publish(parts, _replaced(source, staging.workspace), manifest)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
@@ -270,7 +271,7 @@ def _on_spark(
     source: Workspace,
     staging: Staging,
     work: ReplayWork,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     console: Console,
     master: str | None,
     conf: Mapping[str, str] | None,

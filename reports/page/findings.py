@@ -9,7 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -28,6 +28,9 @@ from reports.page.workspace_tables import WorkspaceTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from schemas.finding_rules import SEVERITIES, finding_rules
 from schemas.gaps import Template
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest, PartitionEntry
 
 MOST_OF_A_RULE: Final = 40
 MOST: Final = 400
@@ -169,7 +172,7 @@ def gone(read: WorkspaceTables) -> tuple[Cell, ...]:
 class Segments:
     """The files of a dump by what they hold, as the manifest has them."""
 
-    def __init__(self, manifest: Row) -> None:
+    def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
 
     def records_of(self, evidence: Row) -> Iterator[Record]:
@@ -204,11 +207,14 @@ class Segments:
         """Return the segment with a record on the line in force, and on one that parted before."""
         found = []
         for each in self._partitions.get((topic, partition), ()):
-            parted = self._parted.get((topic, partition, each["copy"]))
+            copy = each["copy"]
+            if copy is None:
+                continue
+            parted = self._parted.get((topic, partition, copy))
             if each.get("is_leading", True) or (parted is not None and parted <= offset):
                 segment = _segment_with(each, offset)
                 if segment is not None:
-                    found.append((each["copy"], segment))
+                    found.append((copy, segment))
         return found
 
     def _command(self, copy: str, segment: str, topic: str, offset: int) -> str:
@@ -220,8 +226,8 @@ class Segments:
         )
 
     @cached_property
-    def _partitions(self) -> dict[tuple[str, int], list[Row]]:
-        found: dict[tuple[str, int], list[Row]] = {}
+    def _partitions(self) -> dict[tuple[str, int], list[PartitionEntry]]:
+        found: dict[tuple[str, int], list[PartitionEntry]] = {}
         for each in self._manifest["partitions"]:
             found.setdefault((each["topic"], each["partition"]), []).append(each)
         return found
@@ -237,14 +243,15 @@ class Segments:
     def _folders(self) -> dict[str, str]:
         return {
             each["name"]: each["log_dirs"][0]
-            for each in self._manifest.get("copies", ())
+            for each in self._manifest["copies"]
             if len(each.get("log_dirs", ())) == 1
         }
 
 
-def _segment_with(partition: Row, offset: int) -> str | None:
+def _segment_with(partition: PartitionEntry, offset: int) -> str | None:
     """Return the name of the segment in which an offset is."""
-    if not partition.get("end_offset") or offset >= partition["end_offset"]:
+    end = partition.get("end_offset")
+    if not end or offset >= end:
         return None
     begins = {
         int(stem): each["name"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reports.page.model import Cell, Coverage, Fact, Foot, Grid
 from reports.page.rows import columns_of, grid_of, name_cell
@@ -15,6 +15,9 @@ from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count, size_of
 from reports.run_summary import missing_records
+
+if TYPE_CHECKING:
+    from schemas.manifest import CopyEntry, Manifest
 
 # The foot: how the numbers were made, rules that applied, how to make it again.
 
@@ -89,7 +92,7 @@ def facts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
     """Return what was read, and as of when."""
     manifest, summary = read.manifest, read.summary
     clusters = dict.fromkeys(
-        each["cluster_id"] for each in manifest.get("copies", ()) if each.get("cluster_id")
+        cluster for each in manifest["copies"] if (cluster := each.get("cluster_id"))
     )
     said = {
         "Cluster": ", ".join(clusters) or "not known",
@@ -101,11 +104,11 @@ def facts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
     return tuple(Fact(name, name_cell(value)) for name, value in said.items())
 
 
-def _amount(manifest: Row) -> str:
+def _amount(manifest: Manifest) -> str:
     """Return how much was read: bytes of logs, and archived rows, which have no files."""
     partitions = manifest["partitions"]
-    size = sum(each["size"] for each in partitions if each["copy"] is not None)
-    rows = [each["records"] for each in partitions if each["copy"] is None]
+    size = sum(each["size"] or 0 for each in partitions if each["copy"] is not None)
+    rows = [each["records"] or 0 for each in partitions if each["copy"] is None]
     archived = [count(sum(rows), "archived row")] if rows else []
     return " and ".join([*([size_of(size)] if size or not rows else []), *archived])
 
@@ -117,14 +120,14 @@ def _instant(as_of: Row) -> str:
     return ", ".join([f"{time}{end}", *named])
 
 
-def copies_of(manifest: Row) -> tuple[Cell, ...]:
+def copies_of(manifest: Manifest) -> tuple[Cell, ...]:
     """Return a chip a copy: its name, its node, and whether its broker was stopped cleanly."""
-    found = [_chip(each) for each in manifest.get("copies", ())]
+    found = [_chip(each) for each in manifest["copies"]]
     more = len(found) - _MOST_COPIES
     return (*found[:_MOST_COPIES], *([Cell(f"{more} more copies")] if more > 0 else []))
 
 
-def _chip(copy: Row) -> Cell:
+def _chip(copy: CopyEntry) -> Cell:
     node = copy.get("node_id")
     known = "" if node is None else f", node {node}"
     words = {True: "clean shutdown", False: "no clean shutdown", None: "shutdown not known"}

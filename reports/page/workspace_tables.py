@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.layout.section import Order, first_in_order
 from schemas import table
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest
 
 Condition: TypeAlias = pc.Expression
 """Which rows of a table are asked for."""
@@ -96,7 +99,7 @@ class WorkspaceTables:
     """
 
     tables: Tables
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     summary: Mapping[str, Any]
 
     def has(self, name: str) -> bool:

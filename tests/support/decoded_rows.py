@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from analytics.workspace import Part
+    from schemas.manifest import Manifest
 
 Place = tuple[str, str, int | None]
 
@@ -42,9 +43,9 @@ def by_place(rows: Iterable[DecodedRow]) -> dict[Place, list[DecodedRow]]:
     return found
 
 
-def read_manifest(workspace: Path) -> dict[str, Any]:
+def read_manifest(workspace: Path) -> Manifest:
     """Read the manifest of a finished workspace."""
-    manifest: dict[str, Any] = json.loads((workspace / "manifest.json").read_text("utf-8"))
+    manifest: Manifest = json.loads((workspace / "manifest.json").read_text("utf-8"))
     return manifest
 
 

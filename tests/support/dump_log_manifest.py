@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from schemas.manifest import AccountEntry, Manifest
     from tests.support.decoded_rows import DecodedRow
     from tests.support.dump_folder import DumpFolder
     from tests.support.dump_log_fields import Tally
@@ -23,7 +24,7 @@ def compare_accounts(
     dump: DumpFolder,
     printed: Sequence[PrintedRecord],
     rows: Iterable[DecodedRow],
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
 ) -> None:
     """Compare the manifest's ``reconciliation`` and ``record_types`` with lines, rows and files.
 
@@ -35,8 +36,8 @@ def compare_accounts(
     )
     tables = Counter(_partition(row) for row in rows if row.table != "control_markers")
     markers = Counter(_partition(row) for row in rows if row.table == "control_markers")
-    accounts = {
-        (each["copy"], each["topic"], each["partition"]): each
+    accounts: dict[Partition, AccountEntry] = {
+        (str(each["copy"]), str(each["topic"]), each["partition"] or 0): each
         for each in manifest["reconciliation"]
     }
     for key, count in sorted(lines.items()):
@@ -75,7 +76,7 @@ def _compare_rules(
     tally: Tally,
     dump: DumpFolder,
     printed: Sequence[PrintedRecord],
-    accounts: Mapping[Partition, Mapping[str, Any]],
+    accounts: Mapping[Partition, AccountEntry],
 ) -> None:
     """Compare the rules by name; with several copies a record may fall under more than one."""
     expected: Counter[tuple[Partition, str]] = Counter()
@@ -96,7 +97,7 @@ def _compare_rules(
     tally.equal("records left out, by rule", dict(expected), found)
 
 
-def _compare_types(tally: Tally, rows: Iterable[DecodedRow], manifest: Mapping[str, Any]) -> None:
+def _compare_types(tally: Tally, rows: Iterable[DecodedRow], manifest: Manifest) -> None:
     """Compare the counts of record types and versions with those of the rows."""
     expected = Counter(
         (

@@ -12,6 +12,7 @@ from analytics.questions.findings.audited_groups import audited_groups, group_co
 from analytics.questions.findings.found import FINDINGS
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from schemas import table
+from schemas.manifest import Manifest
 
 AT = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
 _TYPES = {
@@ -29,9 +30,11 @@ _TYPES = {
     ),
     "array<int>": pa.list_(pa.int32()),
 }
-MANIFEST: Mapping[str, Any] = {
+MANIFEST: Manifest = {
+    "schema_version": 3,
     "groupscope_version": "0.1.0",
     "created_from": ["dump"],
+    "options": {},
     "copies": [
         {
             "name": "broker-1",
@@ -49,10 +52,12 @@ MANIFEST: Mapping[str, Any] = {
             "is_leading": True,
             "size": 1000,
             "end_offset": 100,
-            "files": [{"name": "__consumer_offsets-0/00000000000000000000.log"}],
+            "files": [{"name": "__consumer_offsets-0/00000000000000000000.log", "kind": "log"}],
         }
     ],
+    "record_types": [],
     "divergences": [],
+    "kafka_version": {},
 }
 
 
@@ -91,7 +96,7 @@ def workspace(
     findings: Sequence[Mapping[str, Any]],
     tables: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     *,
-    manifest: Mapping[str, Any] = MANIFEST,
+    manifest: Manifest = MANIFEST,
 ) -> WorkspaceTables:
     """Return what a page is made of.
 

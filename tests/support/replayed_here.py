@@ -10,7 +10,7 @@ from analytics.replay.dump.choices import assumed_of, moment
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.log.log_times import AsOf
 from analytics.replay.log.rules import NEWEST
-from analytics.tables.decoded_records import DECODED_IN, absolute
+from analytics.tables.decoded_records import absolute
 from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ def replayed_here(
     space = Workspace(str(folder))
     staging = space.prepare()
     parts = replay_workspace(source, staging, work, manifest)
-    manifest["replay"] = {**work.metadata(parts), DECODED_IN: absolute(source)}
+    manifest["replay"] = {**work.metadata(parts), "decoded_in": absolute(source)}
     staging.publish(parts, [STATE, HISTORY, EVALUATIONS], manifest)
     return space

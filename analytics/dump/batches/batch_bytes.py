@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from crc32c import crc32c
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analytics.dump.files.storage import ByteSource
     from analytics.dump.records.raw_records import Chunk, RawRecords
     from analytics.wire.compiled import Bytes
+    from schemas.manifest import BytesOfBatches, HorizonEntry
 
 # Checksums of batches: CRC-32C over a magic 2 batch, CRC-32 over a magic 0 or 1 message.
 
@@ -124,6 +125,15 @@ class Horizon(NamedTuple):
     end_offset: int
     batches: int
 
+    def as_json(self) -> HorizonEntry:
+        """Return it as the manifest has it."""
+        return {
+            "horizon_ms": self.horizon_ms,
+            "first_offset": self.first_offset,
+            "end_offset": self.end_offset,
+            "batches": self.batches,
+        }
+
 
 @dataclass
 class BatchBytes:
@@ -161,9 +171,16 @@ class BatchBytes:
         for each in fields(self):
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> BytesOfBatches:
         """Return it as the manifest has it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            "headers": self.headers,
+            "plain": self.plain,
+            "control": self.control,
+            "compressed": self.compressed,
+            "uncompressed": self.uncompressed,
+            "empty_batches": self.empty_batches,
+        }
 
 
 def batch_bytes(records: RawRecords) -> BatchBytes:

@@ -6,7 +6,7 @@ What a clock said is judged later, against other partitions; here it is only cou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.dump.batches.header_columns import Headers
+    from schemas.manifest import LogFacts
 
     Offsets = NDArray[np.int64]
 
@@ -140,11 +141,22 @@ def in_order(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
     return tuple(found)
 
 
-def stretch_rows(stretches: Sequence[Stretch]) -> dict[str, Any]:
+def stretch_rows(stretches: Sequence[Stretch]) -> LogFacts:
     """Return `stretches` as manifests have it; nothing where no clock was set."""
     if len(stretches) < _SEVERAL:
         return {}
-    return {"stretches": [each._asdict() for each in stretches]}
+    return {
+        "stretches": [
+            {
+                "first_offset": each.first_offset,
+                "end_offset": each.end_offset,
+                "first_ms": each.first_ms,
+                "last_ms": each.last_ms,
+                "batches": each.batches,
+            }
+            for each in stretches
+        ]
+    }
 
 
 def _one(first: Stretch, second: Stretch) -> Stretch:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.dump.batches.damage import TailKind
 from analytics.dump.copies.slices import log_start
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from analytics.dump.batches.segment_stats import SegmentSurvey
     from analytics.dump.files.model import Filled, PartitionCopy, SegmentFile
     from analytics.dump.inspection.survey import PartitionSurvey
+    from schemas.manifest import GapEntry, LossEntry, Manifest, PartitionEntry
 
 # Records that a partition's log once had and the dump lacks: where, and what shows it.
 #
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 OPEN_END = 1 << 62
 """End of a loss of which nobody knows how far it reaches."""
-WITHIN_FILE, BELOW_START = "is_within_file", "is_below_start"
-"""What rows of the manifest say besides, where it is so."""
 _MOST_NAMED = 3
 
 UNDECIDED = "archived rows do not show transactions"
@@ -129,29 +128,33 @@ def _without(loss: Loss, first: int, end: int) -> list[Loss]:
     return pieces
 
 
-def loss_rows(losses: Iterable[Loss]) -> list[dict[str, Any]]:
+def loss_rows(losses: Iterable[Loss]) -> list[LossEntry]:
     """Return losses as the manifest has them; `end_offset` is null where nobody knows it."""
-    return [
-        {
-            "first_offset": each.first,
-            "end_offset": None if each.is_open else each.end,
-            "why": each.why,
-            **({WITHIN_FILE: True} if each.is_within_file else {}),
-            **({BELOW_START: True} if each.is_below_start else {}),
-        }
-        for each in losses
-    ]
+    return [_loss_row(each) for each in losses]
 
 
-def losses_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[Loss]:
+def _loss_row(loss: Loss) -> LossEntry:
+    row: LossEntry = {
+        "first_offset": loss.first,
+        "end_offset": None if loss.is_open else loss.end,
+        "why": loss.why,
+    }
+    if loss.is_within_file:
+        row["is_within_file"] = True
+    if loss.is_below_start:
+        row["is_below_start"] = True
+    return row
+
+
+def losses_of_rows(rows: Iterable[LossEntry]) -> list[Loss]:
     """Return losses of the manifest's rows."""
     return [
         Loss(
             row["first_offset"],
             OPEN_END if row["end_offset"] is None else row["end_offset"],
             row["why"],
-            is_within_file=row.get(WITHIN_FILE, False),
-            is_below_start=row.get(BELOW_START, False),
+            is_within_file=row.get("is_within_file", False),
+            is_below_start=row.get("is_below_start", False),
         )
         for row in rows
     ]
@@ -164,7 +167,7 @@ def lacks(topic: str, partition: int, losses: Sequence[Loss]) -> str:
     return f"{topic}-{partition} lacks {named}" + (f" and {more} more ranges" if more > 0 else "")
 
 
-def _archived_losses(gaps: Iterable[Mapping[str, Any]], *, is_whole: bool = False) -> list[Loss]:
+def _archived_losses(gaps: Iterable[GapEntry], *, is_whole: bool = False) -> list[Loss]:
     """Return what may be lost of a partition of archived rows.
 
     Args:
@@ -178,14 +181,14 @@ def _archived_losses(gaps: Iterable[Mapping[str, Any]], *, is_whole: bool = Fals
     )
 
 
-def with_archived_losses(manifest: Mapping[str, Any], *, is_whole: bool = False) -> dict[str, Any]:
+def with_archived_losses(manifest: Manifest, *, is_whole: bool = False) -> Manifest:
     """Return a manifest that says what its partitions of archived rows lack.
 
     Args:
         manifest: Of decoded tables.
         is_whole: As `_archived_losses` takes it.
     """
-    rows = []
+    rows: list[PartitionEntry] = []
     for row in manifest["partitions"]:
         if row.get("copy", "") is not None:
             rows.append(row)

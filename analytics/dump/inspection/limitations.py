@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analytics.dump.copies.leadership import NO_EPOCH, AbsentLeader, Leaders, absent_leaders
 from analytics.dump.inspection.found_losses import deleted_below
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from analytics.dump.files.model import Copy
+    from schemas.manifest import AbsentLeaderEntry, Manifest, PartitionEntry
 
 _WHERE_NOTHING = {
     CONSUMER_OFFSETS: "anything about groups: no copy holds a partition of __consumer_offsets",
@@ -54,8 +55,6 @@ _WHOSE = {
     SHARE_GROUP_STATE: "share partitions",
     TRANSACTION_STATE: "transactional ids",
 }
-
-_Row = Mapping[str, Any]
 
 
 def limitations(
@@ -194,7 +193,7 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def with_absent_leaders(manifest: _Row, leaders: Leaders) -> dict[str, Any]:
+def with_absent_leaders(manifest: Manifest, leaders: Leaders) -> Manifest:
     """Return a manifest whose partitions name the leaders whose records no copy need have.
 
     Each partition that is decoded has `absent_leaders`: `leader`, `leader_epoch`, `since` (null
@@ -205,14 +204,14 @@ def with_absent_leaders(manifest: _Row, leaders: Leaders) -> dict[str, Any]:
         manifest: Of a dump.
         leaders: What its metadata log knows.
     """
-    by_key: dict[tuple[str, int], list[_Row]] = defaultdict(list)
+    by_key: dict[tuple[str, int], list[PartitionEntry]] = defaultdict(list)
     for row in manifest["partitions"]:
         if row.get("copy") is not None:
             by_key[row["topic"], row["partition"]].append(row)
     found = {
         key: _absent(rows, leaders) for key, rows in by_key.items() if key in leaders.registered
     }
-    rows = [
+    rows: list[PartitionEntry] = [
         {**row, "absent_leaders": [_row(each) for each in found[row["topic"], row["partition"]]]}
         if row.get("is_leading") and (row["topic"], row["partition"]) in found
         else row
@@ -222,24 +221,24 @@ def with_absent_leaders(manifest: _Row, leaders: Leaders) -> dict[str, Any]:
     return {**manifest, "partitions": rows, "unanswerable": [*said, *manifest["unanswerable"]]}
 
 
-def _absent(rows: Sequence[_Row], leaders: Leaders) -> list[AbsentLeader]:
+def _absent(rows: Sequence[PartitionEntry], leaders: Leaders) -> list[AbsentLeader]:
     (leading, *_) = [row for row in rows if row["is_leading"]]
-    latest = {row["copy"]: _latest_epoch(row) for row in rows}
+    latest = {str(row["copy"]): _latest_epoch(row) for row in rows}
     key = leading["topic"], leading["partition"]
     return absent_leaders(
         leaders.registered[key].steps,
         leaders.last_witnessed(key, latest).values(),
         {each["epoch"]: each["first_offset"] for each in leading["leader_epochs"]},
-        leading["end_offset"],
+        leading["end_offset"] or 0,
         leading["high_watermark"],
     )
 
 
-def _latest_epoch(row: _Row) -> int:
+def _latest_epoch(row: PartitionEntry) -> int:
     return max((each["epoch"] for each in row["leader_epochs"]), default=NO_EPOCH)
 
 
-def _row(each: AbsentLeader) -> dict[str, Any]:
+def _row(each: AbsentLeader) -> AbsentLeaderEntry:
     since = iso_time(each.since)
     when = "" if since is None else f" from {since} on"
     return {

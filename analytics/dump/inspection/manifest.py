@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from analytics.dump.batches.damage import DamageReason
 from analytics.dump.batches.segment_stats import joined
@@ -22,7 +22,7 @@ from analytics.dump.inspection.found_losses import (
     losses_of_line,
 )
 from analytics.dump.inspection.limitations import limitations
-from analytics.dump.inspection.survey import PartitionSurvey, survey_of
+from analytics.dump.inspection.survey import PartitionSurvey, gap_rows, survey_of
 from analytics.epoch_times import iso_time
 from analytics.version import SCHEMA_VERSION
 
@@ -39,9 +39,25 @@ if TYPE_CHECKING:
         Plan,
         Slice,
     )
+    from schemas.manifest import (
+        CopyEntry,
+        DamageEntry,
+        DivergenceEntry,
+        FilledEntry,
+        IgnoredEntry,
+        KafkaVersion,
+        Manifest,
+        Options,
+        PartitionEntry,
+        RecordTypeEntry,
+    )
 
 MOST_GAPS = 1000
 MOST_DAMAGES = 1000
+
+
+def _nothing_shown() -> KafkaVersion:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -72,8 +88,8 @@ class Findings:
     divergences: Sequence[Divergence] = ()
     leading: Mapping[tuple[str, int], str] = field(default_factory=dict)
     filled: Sequence[Filled] | None = None
-    record_types: Sequence[Mapping[str, Any]] = ()
-    kafka_version: Mapping[str, Any] = field(default_factory=dict)
+    record_types: Sequence[RecordTypeEntry] = ()
+    kafka_version: KafkaVersion = field(default_factory=_nothing_shown)
     groups_only_there: Mapping[tuple[str, str, int], Sequence[str]] = field(default_factory=dict)
     digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
     notes: Sequence[Note] = ()
@@ -92,9 +108,9 @@ class Findings:
 def build_manifest(
     groupscope_version: str,
     created_from: Sequence[str],
-    options: Mapping[str, Any],
+    options: Options,
     findings: Findings,
-) -> dict[str, Any]:
+) -> Manifest:
     """Put the manifest together; times are ISO 8601 in UTC with milliseconds.
 
     Args:
@@ -107,18 +123,25 @@ def build_manifest(
         "schema_version": SCHEMA_VERSION,
         "groupscope_version": groupscope_version,
         "created_from": list(created_from),
-        "options": dict(options),
+        "options": options,
         "copies": [copy_row(each) for each in findings.copies],
-        "data_topics": [asdict(each) for each in data_topics(findings.copies)],
+        "data_topics": [
+            {
+                "topic": each.topic,
+                "topic_id": each.topic_id,
+                "partitions": list(each.partitions),
+            }
+            for each in data_topics(findings.copies)
+        ],
         "partitions": [partition_row(each, findings) for each in findings.surveys],
         "absent_partitions": {
             topic: list(missing) for topic, missing in findings.absent_partitions.items()
         },
-        "record_types": [dict(each) for each in findings.record_types],
+        "record_types": list(findings.record_types),
         "record_types_are_a_sample": findings.is_sample,
         "divergences": [divergence_row(each, findings) for each in findings.divergences],
         "filled": _filled(findings.filled),
-        "kafka_version": dict(findings.kafka_version),
+        "kafka_version": findings.kafka_version,
         "crc_checked": findings.is_crc_checked,
         "unreadable": [
             {"copy": survey.partition.copy, "segment": file.segment.name, "why": file.unreadable}
@@ -171,7 +194,7 @@ def surveys_of_slices(
     ]
 
 
-def copy_row(copy: Copy) -> dict[str, Any]:
+def copy_row(copy: Copy) -> CopyEntry:
     """Return a copy as the manifest has it."""
     return {
         "name": copy.name,
@@ -186,7 +209,7 @@ def copy_row(copy: Copy) -> dict[str, Any]:
     }
 
 
-def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]:
+def partition_row(survey: PartitionSurvey, findings: Findings) -> PartitionEntry:
     """Return one copy of a partition as the manifest has it."""
     partition = survey.partition
     leading = findings.leading.get(partition.key, partition.copy)
@@ -238,7 +261,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
             {"epoch": epoch, "first_offset": offset} for epoch, offset in survey.leader_epochs
         ],
         "epoch_times": [list(each) for each in survey.epoch_times],
-        "gaps": [gap._asdict() for gap in survey.gaps[:MOST_GAPS]],
+        "gaps": gap_rows(survey.gaps[:MOST_GAPS]),
         "gap_counts": dict(sorted(survey.gap_counts.items())),
         "gap_offsets": dict(sorted(survey.gap_offsets.items())),
         "crc_failures": survey.crc_failures if findings.is_crc_checked else None,
@@ -251,7 +274,7 @@ def partition_row(survey: PartitionSurvey, findings: Findings) -> dict[str, Any]
     }
 
 
-def divergence_row(each: Divergence, findings: Findings) -> dict[str, Any]:
+def divergence_row(each: Divergence, findings: Findings) -> DivergenceEntry:
     """Return a divergence as the manifest has it."""
     key = (each.copy, each.topic, each.partition)
     groups = findings.groups_only_there.get(key)
@@ -278,7 +301,7 @@ def divergence_row(each: Divergence, findings: Findings) -> dict[str, Any]:
     }
 
 
-def filled_row(each: Filled) -> dict[str, Any]:
+def filled_row(each: Filled) -> FilledEntry:
     """Return what one copy gave another as the manifest has it."""
     return {
         "topic": each.topic,
@@ -305,12 +328,12 @@ def _overflowing(surveys: Iterable[PartitionSurvey]) -> list[Note]:
     ]
 
 
-def _filled(filled: Sequence[Filled] | None) -> list[dict[str, Any]] | None:
+def _filled(filled: Sequence[Filled] | None) -> list[FilledEntry] | None:
     return None if filled is None else [filled_row(each) for each in filled]
 
 
-def _damages(survey: PartitionSurvey) -> list[dict[str, Any]]:
-    rows = [
+def _damages(survey: PartitionSurvey) -> list[DamageEntry]:
+    rows: list[DamageEntry] = [
         {
             "file": file.segment.name,
             "position": damage.position,
@@ -337,5 +360,5 @@ def _numbers(counts: Mapping[int, int]) -> dict[str, int]:
     return {str(number): count for number, count in sorted(counts.items())}
 
 
-def _ignored(items: Iterable[Ignored]) -> list[dict[str, str]]:
+def _ignored(items: Iterable[Ignored]) -> list[IgnoredEntry]:
     return [{"name": item.name, "why": item.why} for item in items]

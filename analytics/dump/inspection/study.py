@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from analytics.dump.batches.log_bounds import LogSense
+    from schemas.manifest import LeaderClockEntry, LedEntry, Manifest, PartitionEntry
 
 # Brokers whose clocks differ from the controller's, as the epochs in which they led show it.
 #
@@ -53,10 +54,6 @@ if TYPE_CHECKING:
 # Copies are no evidence of clocks: all have the bytes of the leader. Without a metadata log
 # nothing tells whose clock was wrong where times go back.
 
-Row = Mapping[str, Any]
-
-TIMES: Final = "epoch_times"
-CLOCKS: Final = "leader_clocks"
 _MINUTE: Final = 60_000
 _COPIED_MS: Final = 15 * _MINUTE
 """The directories of a disk are copied within less."""
@@ -89,7 +86,7 @@ class ClockDifference:
         return f"{said}{other}: {self.why}"
 
 
-def with_leader_clocks(manifest: Row, leaders: Leaders) -> dict[str, Any]:
+def with_leader_clocks(manifest: Manifest, leaders: Leaders) -> Manifest:
     """Return a manifest with `leader_clocks`: a row a broker whose clock differed.
 
     Each has `node_id`, `ahead_ms` (negative: behind), `is_sure`, `what` (the sentence) and, where
@@ -110,7 +107,7 @@ def with_leader_clocks(manifest: Row, leaders: Leaders) -> dict[str, Any]:
                 held = found.get(key)
                 if held is None or _rank(each) > _rank(held):
                     found[key] = each
-    clocks = [
+    clocks: list[LeaderClockEntry] = [
         {
             "node_id": each.node_id,
             "ahead_ms": each.ahead_ms,
@@ -120,10 +117,10 @@ def with_leader_clocks(manifest: Row, leaders: Leaders) -> dict[str, Any]:
         }
         for _, each in sorted(found.items())
     ]
-    return {**manifest, CLOCKS: clocks}
+    return {**manifest, "leader_clocks": clocks}
 
 
-def _led(clock: ClockDifference, leaders: Leaders) -> Iterator[dict[str, Any]]:
+def _led(clock: ClockDifference, leaders: Leaders) -> Iterator[LedEntry]:
     """Yield the epochs in which the broker led, and from when to when that was."""
     for (topic, partition), registered in sorted(leaders.registered.items()):
         if topic == CLUSTER_METADATA:
@@ -144,9 +141,9 @@ def _rank(each: ClockDifference) -> tuple[bool, int]:
     return each.is_sure, abs(each.ahead_ms)
 
 
-def _differences(row: Row, leaders: Leaders) -> Iterator[ClockDifference]:
+def _differences(row: PartitionEntry, leaders: Leaders) -> Iterator[ClockDifference]:
     key = row["topic"], row["partition"]
-    times = [EpochTimes(*each) for each in row.get(TIMES) or ()]
+    times = [EpochTimes(*each) for each in row.get("epoch_times") or ()]
     if key not in leaders.registered or not times:
         return
     led = leaders.registered[key].led
@@ -170,7 +167,7 @@ def _differences(row: Row, leaders: Leaders) -> Iterator[ClockDifference]:
                 )
                 yield ClockDifference(own.leader, each.most_ms - after.since, why)
         elif each.epoch == latest:
-            made_at = leaders.made_at.get(row["copy"], MadeAt(None))
+            made_at = leaders.made_at.get(row["copy"] or "", MadeAt(None))
             heard = made_at.last_time if made_at.metadata_end is not None else None
             is_own = made_at.node_id == own.leader
             if is_own and heard is not None and _COPIED_MS < each.most_ms - heard < FORWARD_MS:

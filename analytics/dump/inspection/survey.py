@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from analytics.dump.batches.segment_stats import EpochTimes, SegmentSurvey
     from analytics.dump.files.model import PartitionCopy
+    from schemas.manifest import GapEntry
 
 COMPACTION = "compaction"
 MISSING_SEGMENT = "missing_segment"
@@ -32,6 +33,14 @@ class Gap(NamedTuple):
     first_offset: int
     end_offset: int
     kind: str
+
+
+def gap_rows(gaps: Iterable[Gap]) -> list[GapEntry]:
+    """Return gaps as the manifest has them."""
+    return [
+        {"first_offset": each.first_offset, "end_offset": each.end_offset, "kind": each.kind}
+        for each in gaps
+    ]
 
 
 @dataclass(frozen=True)

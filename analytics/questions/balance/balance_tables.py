@@ -317,9 +317,9 @@ def _judging(
 def _compacted_until(state: ReplayedWorkspace) -> dict[int, int]:
     """Return by partition of the offsets topic the offset before which compaction took records."""
     return {
-        each["partition"]: each["complete_from"]
+        each["partition"]: start
         for each in leading(state.manifest)
-        if each["topic"] == CONSUMER_OFFSETS and each.get("complete_from")
+        if each["topic"] == CONSUMER_OFFSETS and (start := each.get("complete_from"))
     }
 
 

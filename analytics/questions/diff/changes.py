@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import DivergenceEntry
 
 # What an election took away: rows whose record is on a line that the second state lost.
 
@@ -59,7 +60,7 @@ def followed_copies(state: ReplayedWorkspace) -> set[Followed]:
 
 
 def lost_lines(
-    divergences: Iterable[Mapping[str, Any]],
+    divergences: Iterable[DivergenceEntry],
     before: Collection[Followed],
     after: Collection[Followed],
     topic: str,
@@ -90,7 +91,7 @@ def lost_lines(
     return pl.DataFrame(rows, LOST_LINES)
 
 
-def _is_exact(line: Mapping[str, Any]) -> bool:
+def _is_exact(line: DivergenceEntry) -> bool:
     return line.get("election_shown_by") == METADATA_LOG
 
 

@@ -47,6 +47,7 @@ from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import Manifest
 
 DIFFERS, MISSING = "differs", "missing"
 AT_ONCE: Final = 600_000
@@ -127,7 +128,7 @@ class _Side:
         share_homes: The partitions of the share state topic of which something is known.
     """
 
-    manifest: Mapping[str, object]
+    manifest: Manifest
     completeness: GroupCompleteness
     share_homes: frozenset[int]
 

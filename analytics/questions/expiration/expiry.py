@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -13,6 +12,9 @@ from analytics.replay.log.rules import named_release
 from analytics.replay.log.spans import TIME
 from schemas.expiration_rules import ExpirationRules, era_of_release, expiration_eras, rule_names
 from schemas.releases import release_key
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest
 
 # Which era's rules of expiry apply: the one asked for, or that of the release, and why.
 
@@ -32,9 +34,7 @@ class ChosenEra:
     explanation: str
 
 
-def chosen_era(
-    era_name: str | None, kafka_version: str | None, manifest: Mapping[str, Any]
-) -> ChosenEra:
+def chosen_era(era_name: str | None, kafka_version: str | None, manifest: Manifest) -> ChosenEra:
     """Return the rules that apply.
 
     Args:
@@ -54,7 +54,7 @@ def chosen_era(
         era = era_of_release(named)
         why = f"of Kafka {named}, as it was replayed"
     else:
-        at_least = (manifest.get("kafka_version") or {}).get("at_least")
+        at_least = manifest["kafka_version"].get("at_least")
         if at_least is None:
             era, why = eras[NEWEST], "the newest: nothing shows which release wrote this"
         else:

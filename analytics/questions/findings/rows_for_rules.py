@@ -33,6 +33,7 @@ from schemas.finding_rules import FindingRule
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.stored_tables import StoredTables
+    from schemas.manifest import Manifest
 
 # The tables that rules read: those of a workspace, and what its manifest says.
 
@@ -113,18 +114,21 @@ def judged_tables(state: ReplayedWorkspace) -> dict[str, pa.Table | StoredRows]:
     }
 
 
-def _logs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _logs(manifest: Manifest) -> Iterator[dict[str, Any]]:
     for each in manifest["partitions"]:
         yield {
-            **{name: each.get(name) for name in ("topic", "partition", "copy", "lacks")},
+            "topic": each["topic"],
+            "partition": each["partition"],
+            "copy": each.get("copy"),
+            "lacks": each.get("lacks"),
             "is_leading": each.get("is_leading", True),
             "deleted_below": each.get("deleted_below"),
             "bytes_damaged": each.get("bytes_damaged"),
         }
 
 
-def _absent(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for topic, numbers in manifest.get("absent_partitions", {}).items():
+def _absent(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    for topic, numbers in manifest["absent_partitions"].items():
         if numbers:
             yield {"topic": topic, "partitions": len(numbers)}
 

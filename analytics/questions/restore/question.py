@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import pyarrow.compute as pc
@@ -48,6 +48,7 @@ from schemas.releases import release_key
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import DataPartitionEntry, Manifest
 
 OFFSETS, OF_GROUPS = "restore_plan", "restore_groups"
 AT_ONCE: Final = 600_000
@@ -116,7 +117,7 @@ class _Side:
         logs: Of the data partitions.
     """
 
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     completeness: GroupCompleteness
     topics: pl.DataFrame
     knows_topics: bool
@@ -290,7 +291,7 @@ def unclean_elections(state: ReplayedWorkspace) -> pl.DataFrame:
     return unclean_takeovers(log, frame_of(topics)).select(UNCLEAN.names()).cast(UNCLEAN)
 
 
-def _log(copies: list[Any]) -> DataLog:
+def _log(copies: list[DataPartitionEntry]) -> DataLog:
     end = min(each["log_end_offset"] for each in copies)
     # A leader writes an epoch down when it begins, a follower with the first record of it.
     epochs = max((each.get("leader_epochs") or () for each in copies), key=len)

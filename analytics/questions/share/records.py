@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -28,6 +28,7 @@ from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, tabl
 if TYPE_CHECKING:
     from analytics.replay.log.losses import Coverage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import PartitionEntry
     from schemas.share_rules import ShareRules
 
 
@@ -181,7 +182,7 @@ def log_starts(state: ReplayedWorkspace) -> Mapping[int, int]:
     }
 
 
-def _first_base(partition: Mapping[str, Any]) -> int | None:
+def _first_base(partition: PartitionEntry) -> int | None:
     """Return the base offset of the first file; None where there are only archived rows."""
     names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
     return min((int(each) for each in names if each.isdecimal()), default=None)

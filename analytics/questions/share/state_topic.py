@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -35,6 +35,7 @@ from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import Manifest
 
 # Which partitions of `__share_group_state` a dump does not show whole at an instant, and why.
 
@@ -63,7 +64,7 @@ def gaps_of_state(state: ReplayedWorkspace) -> Mapping[int, str]:
     return {**found, **absent_ones}
 
 
-def gaps_of_all_groups(manifest: Mapping[str, Any], gaps: Mapping[int, str]) -> Mapping[int, str]:
+def gaps_of_all_groups(manifest: Manifest, gaps: Mapping[int, str]) -> Mapping[int, str]:
     """Return by partition why not the state of all groups in it is at hand.
 
     Args:

@@ -36,6 +36,7 @@ from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import DivergenceEntry
 
 # What a line of history that did not survive had committed last, place by place.
 
@@ -219,24 +220,26 @@ def committed_below(state: ReplayedWorkspace, line: Row) -> int | None:
     """
     if line["unclean"]:
         return None
-    return _in_manifest(state, line).get("high_watermark") or 0
+    told = _in_manifest(state, line)
+    return 0 if told is None else told.get("high_watermark") or 0
 
 
 def is_committed(state: ReplayedWorkspace, line: Row) -> bool:
     """Return whether all records of a lost line are known to have been committed."""
-    below, end = committed_below(state, line), _in_manifest(state, line).get("end_offset")
+    below, told = committed_below(state, line), _in_manifest(state, line)
+    end = None if told is None else told.get("end_offset")
     return below is None or (end is not None and below >= end)
 
 
-def _in_manifest(state: ReplayedWorkspace, line: Row) -> Row:
-    names = ("topic", "partition", "copy")
+def _in_manifest(state: ReplayedWorkspace, line: Row) -> DivergenceEntry | None:
+    place = line["topic"], line["partition"], line["copy"]
     return next(
         (
             each
             for each in state.manifest.get("divergences", ())
-            if all(each[name] == line[name] for name in names)
+            if (each["topic"], each["partition"], each["copy"]) == place
         ),
-        {},
+        None,
     )
 
 
@@ -254,13 +257,14 @@ def lacks_of_lines(state: ReplayedWorkspace, line: Row) -> str | None:
 
 def _other_topic(state: ReplayedWorkspace, line: Row) -> str | None:
     """Return the id of the topic that a line is of; None where it is the present one."""
-    if _in_manifest(state, line).get("shown_by") != OTHER_TOPIC:
+    told = _in_manifest(state, line)
+    if told is None or told.get("shown_by") != OTHER_TOPIC:
         return None
-    names = ("topic", "partition", "copy")
+    place = line["topic"], line["partition"], line["copy"]
     ids = (
         each.get("topic_id")
         for each in state.manifest["partitions"]
-        if all(each[name] == line[name] for name in names)
+        if (each["topic"], each["partition"], each["copy"]) == place
     )
     return next((each for each in ids if each), None) or "unknown"
 

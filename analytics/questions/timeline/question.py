@@ -51,6 +51,7 @@ from schemas import CONSUMER_OFFSETS
 if TYPE_CHECKING:
     from analytics.replay.log.log_times import Frames
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import PartitionEntry
 
 # What happened to groups, event by event: in the order of time, of a history of any size.
 
@@ -237,7 +238,9 @@ def _verdict_evidence(
     return VerdictEvidence(
         lines=lost_lines(state, evidence),
         unjudged={number: each for number, each in unjudged.items() if each is not None},
-        uncompacted_from={each["partition"]: each["complete_from"] for each in not_whole},
+        uncompacted_from={
+            each["partition"]: start for each in not_whole if (start := each["complete_from"])
+        },
         what_took={each["partition"]: what_took_history(each) for each in not_whole},
         log_starts=_log_starts(state, end_offsets, until),
         topics=_topics(state, until),
@@ -259,7 +262,7 @@ def _log_starts(
     )
 
 
-def _not_whole(state: ReplayedWorkspace) -> list[Mapping[str, Any]]:
+def _not_whole(state: ReplayedWorkspace) -> list[PartitionEntry]:
     """Return the partitions of the offsets topic of which earlier records were taken."""
     return [
         each

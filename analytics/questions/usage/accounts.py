@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from analytics.contracts import contract_schema, table_of_frame
 from analytics.gaps.gap import Gap, gap
+from analytics.gaps.internal_topics import OPTIONS, by_option
 from analytics.questions.sums import divided
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.row_columns import polars_rows
@@ -21,6 +22,7 @@ from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from schemas.manifest import AccountEntry, Manifest, PartitionEntry, RecordFate, UnreadableEntry
     from schemas.usage_rules import UsageRules
 
 # Where every byte of the files of internal partitions is: the table `partition_usage`.
@@ -38,17 +40,9 @@ _IN_TABLES: Final = (_DECODED, "control_markers", "undecoded")
 _DIVERGED: Final = "diverged"
 _UNSELECTED: Final = "unselected_type:"
 _MOST_NAMED: Final = 5
-_FILTERS: Final = {
-    "groups": "--group",
-    "exclude_groups": "--exclude-group",
-    "data_topics": "--topic",
-    "topics": "--topics",
-    "partitions": "--partitions",
-}
-"""Options of `decode` that leave records out, by their names in a manifest."""
 
 
-def partition_usage(manifest: Mapping[str, Any]) -> pa.Table:
+def partition_usage(manifest: Manifest) -> pa.Table:
     """Return the table, from the accounts of a decode run.
 
     Bytes are null where the run did not say what they are: an older release decoded, or records
@@ -65,11 +59,11 @@ def partition_usage(manifest: Mapping[str, Any]) -> pa.Table:
     return table_of_frame("partition_usage", made.sort(key, nulls_last=True))
 
 
-def _place(row: Mapping[str, Any]) -> tuple[str | None, str, int]:
+def _place(row: PartitionEntry | AccountEntry) -> tuple[str | None, str | None, int | None]:
     return row["copy"], row["topic"], row["partition"]
 
 
-def _row(partition: Mapping[str, Any], account: Mapping[str, Any] | None) -> dict[str, Any]:
+def _row(partition: PartitionEntry, account: AccountEntry | None) -> dict[str, Any]:
     account = account or {}
     is_archived = partition["copy"] is None
     use = account.get("bytes_of_batches")
@@ -104,7 +98,7 @@ def _row(partition: Mapping[str, Any], account: Mapping[str, Any] | None) -> dic
     }
 
 
-def _fates(fates: Mapping[str, Mapping[str, int]] | None) -> dict[str, int | None]:
+def _fates(fates: Mapping[str, RecordFate] | None) -> dict[str, int | None]:
     """Return bytes of records by where they went."""
     if fates is None:
         return dict.fromkeys(("told_bytes", "diverged_bytes", "left_out_bytes"))
@@ -172,23 +166,24 @@ def identity(partitions: pa.Table, usage: pa.Table) -> Identity:
     )
 
 
-def untabled_usage(manifest: Mapping[str, Any]) -> pl.DataFrame:
+def untabled_usage(accounts: Iterable[AccountEntry]) -> pl.DataFrame:
     """Return rows of `topic_usage` for records that are in none of the decoded tables.
 
     Control records, those that could not be decoded, and those of types that are only counted.
     Archived rows do not say how many bytes they took, and not all of them whose they are.
 
     Args:
-        manifest: Of a decode run.
+        accounts: Of a decode run (`reconciliation`).
     """
     rows = [
         (
-            *(account[name] for name in ("topic", "partition")),
+            account["topic"],
+            account["partition"],
             fate,
             each["records"],
             None if account["copy"] is None else each["bytes"],
         )
-        for account in manifest["reconciliation"]
+        for account in accounts
         if account["topic"] is not None and account["partition"] is not None
         for fate, each in account.get("record_fates", {}).items()
         if is_in_tables(fate) and fate != _DECODED
@@ -201,7 +196,7 @@ def untabled_usage(manifest: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
-def gaps_in_usage(manifest: Mapping[str, Any], identity: Identity) -> list[Gap]:
+def gaps_in_usage(manifest: Manifest, identity: Identity) -> list[Gap]:
     """Return what the dump does not tell.
 
     Args:
@@ -222,14 +217,13 @@ def gaps_in_usage(manifest: Mapping[str, Any], identity: Identity) -> list[Gap]:
     ]
 
 
-def _filtered(manifest: Mapping[str, Any]) -> list[Gap]:
+def _filtered(manifest: Manifest) -> list[Gap]:
     """What a decode run was told to leave out is in no table."""
-    options = manifest.get("options", {})
-    given = [words for name, words in _FILTERS.items() if options.get(name)]
+    given = [OPTIONS[name] for name, some in by_option(manifest["options"]).items() if some]
     return [gap("records_left_out", filters=", ".join(given))] if given else []
 
 
-def _absent(manifest: Mapping[str, Any]) -> list[Gap]:
+def _absent(manifest: Manifest) -> list[Gap]:
     return [
         gap(
             "usage_without_copy",
@@ -242,7 +236,7 @@ def _absent(manifest: Mapping[str, Any]) -> list[Gap]:
     ]
 
 
-def _lost(manifest: Mapping[str, Any]) -> list[Gap]:
+def _lost(manifest: Manifest) -> list[Gap]:
     """A record that is lost may be the last of its key, or a marker."""
     return [
         gap(
@@ -256,7 +250,7 @@ def _lost(manifest: Mapping[str, Any]) -> list[Gap]:
     ]
 
 
-def _later(manifest: Mapping[str, Any]) -> list[Gap]:
+def _later(manifest: Manifest) -> list[Gap]:
     """A later leader may have written the last record of any key."""
     return [
         gap(
@@ -272,7 +266,7 @@ def _later(manifest: Mapping[str, Any]) -> list[Gap]:
     ]
 
 
-def _archived(manifest: Mapping[str, Any]) -> list[Gap]:
+def _archived(manifest: Manifest) -> list[Gap]:
     rows = [each for each in manifest["partitions"] if each["copy"] is None]
     return [gap("archived_bytes", partitions=len(rows))] if rows else []
 
@@ -290,8 +284,8 @@ def _uneven(identity: Identity) -> list[Gap]:
     return gaps
 
 
-def _file(row: Mapping[str, Any]) -> str:
-    return ": ".join(row[name] for name in ("copy", "segment") if row[name])
+def _file(row: UnreadableEntry) -> str:
+    return ": ".join(each for each in (row["copy"], row["segment"]) if each)
 
 
 # The table `coordinator_load`: what partitions cost the broker that leads them.

@@ -309,7 +309,7 @@ def usage_of_bucket(question: BucketQuestion, read: Mapping[str, pl.DataFrame]) 
     left, batches = left_rows(rows, logs)
     with_keys, without_keys = with_and_without_keys(usage_rows(rows))
     expiration = arrow_rows(read[EXPIRATION]) if EXPIRATION in read else None
-    nothing = untabled_usage({"reconciliation": []})
+    nothing = untabled_usage([])
     usage = topic_usage(with_keys, nothing, expiration, lacks_bytes=lacks_bytes)
     groups = arrow_rows(read[GROUPS])
     names = generated_names(usage, groups, rules)

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from schemas.manifest import AccountEntry, PartitionEntry
     from schemas.usage_rules import UsageRules
 
 # Which settings are in force for an internal topic at a broker, and who says so.
@@ -151,8 +152,8 @@ class LogFiles:
     @classmethod
     def of(
         cls,
-        partition: Mapping[str, Any],
-        account: Mapping[str, Any],
+        partition: PartitionEntry,
+        account: AccountEntry,
         last_stable: int | None = None,
     ) -> LogFiles:
         """Take what the manifest says of a copy of a partition.

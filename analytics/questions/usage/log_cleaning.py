@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from analytics.questions.usage.cleaner import LogSettings
     from analytics.questions.usage.key_usage import KnownLogs
+    from schemas.manifest import AccountEntry, Manifest
 
 HEADER: Final = 61
 _RATIO: Final = "min.cleanable.dirty.ratio"
@@ -61,7 +62,7 @@ class CopyOfLog:
 
 
 def copies_of_logs(
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     first_open: Mapping[Place, int],
     now_ms: int | None = None,
 ) -> list[CopyOfLog]:
@@ -76,7 +77,9 @@ def copies_of_logs(
         (each["copy"], each["topic"], each["partition"]): each
         for each in manifest["reconciliation"]
     }
-    nodes = {each["name"]: each["node_id"] for each in manifest["copies"]}
+    nodes: dict[str | None, int | None] = {
+        each["name"]: each["node_id"] for each in manifest["copies"]
+    }
     ends: dict[str | None, int] = {}
     for each in manifest["partitions"]:
         last = milliseconds(each["last_timestamp"])
@@ -87,8 +90,8 @@ def copies_of_logs(
         if each["topic"] == CLUSTER_METADATA:
             continue
         copy, place = each["copy"], Place(each["topic"], each["partition"])
-        account = accounts.get((copy, *place), {})
-        use = account.get("bytes_of_batches") or {}
+        account: AccountEntry = accounts.get((copy, *place), {})
+        use = account.get("bytes_of_batches")
         files = None if copy is None else LogFiles.of(each, account, first_open.get(place))
         found.append(
             CopyOfLog(
@@ -98,7 +101,7 @@ def copies_of_logs(
                 each.get("is_leading", True),
                 files if files is not None and files.segments else None,
                 sum(segment.size for segment in files.segments) if files else 0,
-                bool(use.get("compressed")),
+                use is not None and bool(use["compressed"]),
                 now_ms or ends.get(copy),
                 each.get("complete_from"),
             )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 import pyarrow.compute as pc
@@ -25,7 +25,7 @@ from analytics.replay.dump.times import milliseconds as milliseconds_of
 from analytics.replayed.whole_groups import frame_of
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
-from analytics.workspace import EVALUATIONS, Workspace
+from analytics.workspace import Workspace
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from analytics.questions.usage.tables import Usage
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.manifest import Manifest, PartitionEntry
 
 # The table `usage_growth`: how internal partitions grew since an earlier dump.
 
 DAY_MS: Final = 86_400_000
-_LIMITS: Final = ("topics", "partitions")
 """Options of decoding with which a manifest has some of a copy's logs only."""
 
 
@@ -60,7 +60,7 @@ class DiskOutlook:
     is_full: bool
 
 
-def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table:
+def usage_growth(earlier: Manifest, now: Manifest) -> pa.Table:
     """Return how every copy that both dumps have grew, the fastest first.
 
     A partition that the earlier dump lacks is new only where all its records are of later; of the
@@ -110,7 +110,7 @@ def usage_growth(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> pa.Table
     return table_of("usage_growth", found).sort_by([("bytes_per_day", "descending"), *keys])
 
 
-def not_in_both(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def not_in_both(earlier: Manifest, now: Manifest) -> list[str]:
     """Return the partitions of which nobody can tell how they grew, by their names.
 
     The earlier dump has their broker and lacks them, and they have records from before its end; or
@@ -126,9 +126,10 @@ def not_in_both(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
     )
 
 
-def is_limited(manifest: Mapping[str, Any]) -> bool:
+def is_limited(manifest: Manifest) -> bool:
     """Return whether a decode run was told to read some internal partitions only."""
-    return any(manifest["options"].get(each) for each in _LIMITS)
+    options = manifest["options"]
+    return bool(options.get("topics") or options.get("partitions"))
 
 
 def outlooks(growth: pa.Table, room_bytes: int) -> list[DiskOutlook]:
@@ -151,7 +152,7 @@ def outlooks(growth: pa.Table, room_bytes: int) -> list[DiskOutlook]:
     return found
 
 
-def _copies(manifest: Mapping[str, Any]) -> dict[tuple[str, str, int], Mapping[str, Any]]:
+def _copies(manifest: Manifest) -> dict[tuple[str, str, int], PartitionEntry]:
     return {
         (each["copy"], each["topic"], each["partition"]): each
         for each in manifest["partitions"]
@@ -159,20 +160,18 @@ def _copies(manifest: Mapping[str, Any]) -> dict[tuple[str, str, int], Mapping[s
     }
 
 
-def _began_after(row: Mapping[str, Any], time_ms: int) -> bool:
+def _began_after(row: PartitionEntry, time_ms: int) -> bool:
     """Return whether a log is whole from its start and has no record from before a time."""
     first = milliseconds(row.get("first_timestamp"))
     is_whole = not row.get("complete_from") and not row.get("log_start_offset")
     return is_whole and (row["end_offset"] == 0 or (first is not None and first > time_ms))
 
 
-def _size(row: Mapping[str, Any]) -> int:
+def _size(row: PartitionEntry) -> int:
     return sum(each["size"] for each in row["files"])
 
 
-def _end(
-    manifest: Mapping[str, Any], of: Collection[tuple[str, str, int]] | None = None
-) -> dict[str, int]:
+def _end(manifest: Manifest, of: Collection[tuple[str, str, int]] | None = None) -> dict[str, int]:
     """Return the time of the last record of each copy, of those that are believed.
 
     Args:
@@ -184,8 +183,8 @@ def _end(
     for key, each in _copies(manifest).items():
         if believed is None or (of is not None and key not in of):
             continue
-        times = [stretch["last_ms"] for stretch in each.get("stretches") or ()]
-        times.append(milliseconds(each["last_timestamp"]))
+        stretches = each.get("stretches") or ()
+        times = [milliseconds(each["last_timestamp"]), *(one["last_ms"] for one in stretches)]
         latest = milliseconds_of(believed)
         last = max((at for at in times if at is not None and at <= latest), default=None)
         if last is not None:
@@ -298,7 +297,7 @@ def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
 
 def _expiration(state: ReplayedWorkspace) -> Iterable[pl.DataFrame] | None:
     """Return which offsets have expired, where that was evaluated of the same instant."""
-    kept = state.manifest.get(EVALUATIONS, {}).get(_EXPIRATION)
+    kept = state.manifest.get("evaluations", {}).get(_EXPIRATION)
     if kept is None or kept["as_of"] != state.as_of or not state.tables.has(_EXPIRATION):
         return None
     columns = ["group_id", "coordinator_partition", "status"]
@@ -317,7 +316,7 @@ def _settings(state: ReplayedWorkspace) -> LogSettings:
 
 
 def _growth(
-    asked: UsageSettings, manifest: Mapping[str, Any]
+    asked: UsageSettings, manifest: Manifest
 ) -> tuple[pa.Table | None, list[DiskOutlook], list[Gap]]:
     """Return how partitions grew since an earlier dump, and when they take all their room.
 

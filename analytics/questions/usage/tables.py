@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from analytics.questions.usage.accounts import Identity
     from analytics.questions.usage.cleaner import LogSettings
     from analytics.workspace import Workspace
+    from schemas.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class UsageAsked:
 
 def usage_tables(
     space: Workspace,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     settings: LogSettings,
     known: KnownState | None = None,
     request: UsageAsked | None = None,
@@ -205,7 +206,7 @@ def usage_tables(
     without_keys = pl.concat(each.without_keys for each in parts)
     others = topic_usage(
         without_keys,
-        untabled_usage(manifest),
+        untabled_usage(manifest["reconciliation"]),
         None if known.expiration is None else _NOT_EXPIRED,
         lacks_bytes=question.lacks_bytes,
     )
@@ -291,7 +292,7 @@ class _BucketResults:
 
 def _of_buckets(
     space: Workspace,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     settings: LogSettings,
     facts: KnownState,
     request: UsageAsked,

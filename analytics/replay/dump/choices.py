@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from analytics.epoch_times import EPOCH, milliseconds_of
 from schemas import CONSUMER_OFFSETS
+
+if TYPE_CHECKING:
+    from schemas.manifest import AsOfEntry, Manifest
 
 # Instants as manifests and answers have them.
 
@@ -52,7 +55,7 @@ def instant_milliseconds(instant: datetime | str | int) -> int:
     return milliseconds_of(when)
 
 
-def as_of_metadata(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+def as_of_metadata(time_ms: int | None, offsets: Mapping[tuple[str, int], int]) -> AsOfEntry:
     """Return an instant as manifests and answers have it: `time` (ISO 8601 or null), `offsets`."""
     time = None if time_ms is None else iso_time(moment(time_ms))
     return {
@@ -71,7 +74,7 @@ ONE_REPLICA: Final = "one-replica"
 """Settings that a person gives say `offsets.topic.replication.factor=1`."""
 
 
-def archived(manifest: Mapping[str, Any], topic: str) -> frozenset[int]:
+def archived(manifest: Manifest, topic: str) -> frozenset[int]:
     """Return the partitions of an internal topic whose records are archived rows."""
     return frozenset(
         each["partition"]
@@ -80,7 +83,7 @@ def archived(manifest: Mapping[str, Any], topic: str) -> frozenset[int]:
     )
 
 
-def assumed_of(manifest: Mapping[str, Any], assume: Iterable[str]) -> list[str]:
+def assumed_of(manifest: Manifest, assume: Iterable[str]) -> list[str]:
     """Return what is assumed of a dump: only of what it cannot tell itself."""
     rows = manifest["partitions"]
     open_questions: set[str] = set()
@@ -96,7 +99,7 @@ def are_elections_clean(assumed: Collection[str]) -> bool:
     return not {CLEAN_ELECTIONS, UNCLEAN_ELECTIONS_OFF, ONE_REPLICA}.isdisjoint(assumed)
 
 
-def _settings_believed(manifest: Mapping[str, Any]) -> set[str]:
+def _settings_believed(manifest: Manifest) -> set[str]:
     """Return which settings are believed of elections that nothing in a dump tells of.
 
     None are where the dump shows an unclean election: the settings were others then.
@@ -116,6 +119,7 @@ def _settings_believed(manifest: Mapping[str, Any]) -> set[str]:
     return {UNCLEAN_ELECTIONS_OFF, *([ONE_REPLICA] if is_of_offsets else [])}
 
 
-def assumed_in(manifest: Mapping[str, Any]) -> list[str]:
+def assumed_in(manifest: Manifest) -> list[str]:
     """Return what was assumed when a workspace was replayed."""
-    return list(manifest.get("replay", {}).get("assumed", ()))
+    replay = manifest.get("replay")
+    return [] if replay is None else list(replay.get("assumed", ()))

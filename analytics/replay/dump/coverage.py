@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from analytics.replay.log.log_times import AsOf
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.workspace import Workspace
-
-Row = Mapping[str, Any]
+    from schemas.manifest import Manifest, PartitionEntry
 
 
 def coverage_of(
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     instant: AsOf,
     source: Workspace | None = None,
     lines: Iterable[FollowedLine] = (),
@@ -56,10 +55,10 @@ def coverage_of(
     for each in leading(manifest):
         key = each["topic"], each["partition"]
         present.setdefault(key[0], set()).add(key[1])
-        if each.get("complete_from"):
-            shown[key] = each["complete_from"]
+        if start := each.get("complete_from"):
+            shown[key] = start
             if key not in losses and _is_only_cleaned(each):
-                cleaned[key] = each["complete_from"]
+                cleaned[key] = start
     absent = {topic: frozenset(numbers) for topic, numbers in manifest["absent_partitions"].items()}
     for topic, home in homes.items():
         absent[topic] = frozenset(range(home.partitions)) - present.get(topic, set())
@@ -95,18 +94,18 @@ def coverage_of(
     )
 
 
-def log_starts(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+def log_starts(manifest: Manifest) -> dict[tuple[str, int], int]:
     """Return where logs begin whose deleted records a workspace holds nevertheless."""
     if not manifest["options"].get("keep_below_log_start"):
         return {}
     return {
-        (each["topic"], each["partition"]): each["log_start_offset"]
+        (each["topic"], each["partition"]): start
         for each in manifest["partitions"]
-        if each.get("is_leading", True) and each.get("log_start_offset")
+        if each.get("is_leading", True) and (start := each.get("log_start_offset"))
     }
 
 
-def log_sizes(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+def log_sizes(manifest: Manifest) -> dict[tuple[str, int], int]:
     """Return the bytes of the surviving logs by topic and partition."""
     return {
         (each["topic"], each["partition"]): each.get("size") or 0
@@ -116,7 +115,7 @@ def log_sizes(manifest: Mapping[str, Any]) -> dict[tuple[str, int], int]:
 
 
 def topics_beside(
-    manifest: Mapping[str, Any], side_file: Iterable[tuple[str, str, int | None]]
+    manifest: Manifest, side_file: Iterable[tuple[str, str, int | None]]
 ) -> pl.DataFrame:
     """Return topic ids that no record tells: of partition directories, and of a side file.
 
@@ -124,16 +123,18 @@ def topics_beside(
         `topic`, `topic_id`, `partitions` (null where not known), `source`.
     """
     named = {
-        (each["topic"], each["topic_id"])
+        (each["topic"], topic_id)
         for each in [*manifest["partitions"], *manifest.get("data_topics", ())]
-        if each.get("topic_id")
+        if (topic_id := each.get("topic_id"))
     }
     rows = [(topic, topic_id, None, PARTITION_METADATA) for topic, topic_id in sorted(named)]
     schema = {"topic": str, "topic_id": str, "partitions": pl.Int32, "source": str}
     return pl.DataFrame([*rows, *((*each, SIDE_FILE) for each in side_file)], schema, orient="row")
 
 
-def clocks_in(manifest: Row, ends: Mapping[tuple[str, int], int | None]) -> dict[Any, LogClock]:
+def clocks_in(
+    manifest: Manifest, ends: Mapping[tuple[str, int], int | None]
+) -> dict[Any, LogClock]:
     """Return the clocks of the partitions in which one was set or wrong, by topic and partition.
 
     Steps back are those that headers of batches show (`clock_steps` of a partition); whose clock
@@ -152,15 +153,15 @@ def clocks_in(manifest: Row, ends: Mapping[tuple[str, int], int | None]) -> dict
     for row in leading(manifest):
         key = row["topic"], row["partition"]
         steps = tuple((first, last) for first, last, _ in row.get("clock_steps") or ())
-        clock = LogClock(steps, tuple(_stretches(row, led.get(key, set()))))
-        kept = clock.until(ends.get(key))
+        own = LogClock(steps, tuple(_stretches(row, led.get(key, set()))))
+        kept = own.until(ends.get(key))
         if kept is not None:
             found[key] = kept
     return found
 
 
 def _leader_epochs(
-    manifest: Mapping[str, Any], instant: AsOf, later: Mapping[tuple[str, int], int]
+    manifest: Manifest, instant: AsOf, later: Mapping[tuple[str, int], int]
 ) -> dict[tuple[str, int], dict[int, int]]:
     """Return the first offsets of the leader epochs that had begun at the instant."""
     found = {}
@@ -175,7 +176,7 @@ def _leader_epochs(
 
 
 def _counted_until(
-    manifest: Mapping[str, Any], instant: AsOf, later: Mapping[tuple[str, int], int]
+    manifest: Manifest, instant: AsOf, later: Mapping[tuple[str, int], int]
 ) -> dict[tuple[str, int], int | None]:
     """Return up to which offset the records of each partition count; None where not known."""
     found = {}
@@ -186,7 +187,7 @@ def _counted_until(
     return found
 
 
-def _topics_on_disk(manifest: Mapping[str, Any]) -> frozenset[str] | None:
+def _topics_on_disk(manifest: Manifest) -> frozenset[str] | None:
     """Return the topics that have directories; None where a topic may be there without one.
 
     That is so where there are none at all, and on the disk of one broker of several, which shows in
@@ -201,7 +202,7 @@ def _topics_on_disk(manifest: Mapping[str, Any]) -> frozenset[str] | None:
     return None if lacks or not numbers else frozenset(numbers)
 
 
-def _is_only_cleaned(partition: Mapping[str, Any]) -> bool:
+def _is_only_cleaned(partition: PartitionEntry) -> bool:
     """Return whether the log begins at offset 0 and lacks nothing but what the cleaner took."""
     names = [PurePath(each["name"]).stem for each in partition["files"] if each["kind"] == "log"]
     begins_at_0 = bool(names) and min(names).strip("0") == ""
@@ -209,7 +210,7 @@ def _is_only_cleaned(partition: Mapping[str, Any]) -> bool:
     return is_told and begins_at_0 and not partition.get("log_start_offset")
 
 
-def _stretches(row: Row, epochs: set[int]) -> Iterator[Span]:
+def _stretches(row: PartitionEntry, epochs: set[int]) -> Iterator[Span]:
     """Yield which offsets were written in leader epochs, neighbours as one."""
     noted = sorted((each["first_offset"], each["epoch"]) for each in row.get("leader_epochs") or ())
     held: Span | None = None

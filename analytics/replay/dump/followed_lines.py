@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from analytics.dump.files.model import METADATA_LOG
 from analytics.replay.dump.choices import iso_time
 from analytics.replay.dump.times import last_time
-from analytics.workspace import BEFORE_SWAPS
 from schemas import CLUSTER_METADATA
+
+if TYPE_CHECKING:
+    from schemas.manifest import DivergenceEntry, LineEntry, Manifest, PieceEntry
 
 # Which line of a diverged log answers at an instant.
 #
@@ -32,8 +34,6 @@ from schemas import CLUSTER_METADATA
 
 LED, NOBODY_LED, CANNOT_TELL = "led", "nobody led", "cannot tell"
 """Whether the leader of a followed line led at the instant."""
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ class FollowedLine:
     at_that_time: str
 
 
-def lines_at(divergences: Iterable[Row], at: datetime | None) -> tuple[FollowedLine, ...]:
+def lines_at(
+    divergences: Iterable[DivergenceEntry], at: datetime | None
+) -> tuple[FollowedLine, ...]:
     """Return the lines to follow at an instant instead of the one that survived.
 
     Args:
@@ -79,7 +81,7 @@ def lines_at(divergences: Iterable[Row], at: datetime | None) -> tuple[FollowedL
     """
     if at is None:
         return ()
-    by_partition: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    by_partition: dict[tuple[str, int], list[DivergenceEntry]] = defaultdict(list)
     for each in divergences:
         # A voter that Raft makes truncate its log had never committed what it loses, and a leader
         # that was in sync had all that was committed: clients never saw what such elections lose.
@@ -89,7 +91,7 @@ def lines_at(divergences: Iterable[Row], at: datetime | None) -> tuple[FollowedL
     return tuple(each for each in found if each is not None)
 
 
-def _followed(lines: list[Row], at: datetime) -> FollowedLine | None:
+def _followed(lines: list[DivergenceEntry], at: datetime) -> FollowedLine | None:
     """Return the line that had not ended yet; of several, the one that ended first."""
     ordered = sorted(lines, key=_epoch)
     for position, each in enumerate(ordered):
@@ -112,12 +114,12 @@ def _followed(lines: list[Row], at: datetime) -> FollowedLine | None:
     return None
 
 
-def _epoch(line: Row) -> int:
+def _epoch(line: DivergenceEntry) -> int:
     epoch = line["lost_leader_epoch"]
     return -1 if epoch is None else int(epoch)
 
 
-def _ended_at(line: Row, later: Iterable[Row]) -> datetime | None:
+def _ended_at(line: DivergenceEntry, later: Iterable[DivergenceEntry]) -> datetime | None:
     """Return when the line was left, at the latest: a later line that was lost too ends it."""
     ends = [parsed_time(line["elected_at"])]
     if line.get("election_shown_by") != METADATA_LOG:
@@ -129,7 +131,7 @@ def _ended_at(line: Row, later: Iterable[Row]) -> datetime | None:
     return min((each for each in ends if each is not None), default=None)
 
 
-def _at_that_time(line: Row, at: datetime) -> str:
+def _at_that_time(line: DivergenceEntry, at: datetime) -> str:
     if line.get("election_shown_by") == METADATA_LOG:
         leaderless = parsed_time(line.get("leaderless_from"))
         return NOBODY_LED if leaderless is not None and at >= leaderless else LED
@@ -138,8 +140,8 @@ def _at_that_time(line: Row, at: datetime) -> str:
     return LED if is_committed and last is not None and at <= last else CANNOT_TELL
 
 
-def _pieces(line: Row) -> Iterator[Piece]:
-    own = [{"line": line["copy"], "first_offset": line["diverges_at"]}]
+def _pieces(line: DivergenceEntry) -> Iterator[Piece]:
+    own: list[PieceEntry] = [{"line": line["copy"], "first_offset": line["diverges_at"]}]
     starts = [(each["line"], each["first_offset"]) for each in line.get("pieces") or own]
     ends = [*(first for _, first in starts[1:]), None]
     for (copy, first), end in zip(starts, ends, strict=True):
@@ -160,18 +162,15 @@ def parsed_time(text: str | None) -> datetime | None:
 # beside it, and hold what happened: so history is of them, and all that is asked of an earlier
 # instant, when the broker had not cleaned them.
 
-_READ: Final = "read_before_swaps"
-"""In a manifest as `of_history` returns it, and never in a file: of which partitions it is."""
 
-
-def of_history(manifest: Row) -> Row:
+def of_history(manifest: Manifest) -> Manifest:
     """Return a manifest that says of partitions what they were before swap files.
 
     Args:
         manifest: Of a workspace with decoded tables.
     """
-    earlier = manifest.get(BEFORE_SWAPS)
-    if earlier is None or _READ in manifest:
+    earlier = manifest.get("before_swaps")
+    if earlier is None or "read_before_swaps" in manifest:
         return manifest
     swapped = sorted({(each["topic"], each["partition"]) for each in earlier["partitions"]})
     rows = [e for e in manifest["partitions"] if (e["topic"], e["partition"]) not in swapped]
@@ -179,11 +178,11 @@ def of_history(manifest: Row) -> Row:
         **manifest,
         "partitions": [*rows, *earlier["partitions"]],
         "record_types": [*manifest["record_types"], *earlier["record_types"]],
-        _READ: swapped,
+        "read_before_swaps": swapped,
     }
 
 
-def at_instant(manifest: Row, *, is_end: bool) -> Row:
+def at_instant(manifest: Manifest, *, is_end: bool) -> Manifest:
     """Return a manifest as it is of state at an instant.
 
     Args:
@@ -193,10 +192,9 @@ def at_instant(manifest: Row, *, is_end: bool) -> Row:
     return manifest if is_end else of_history(manifest)
 
 
-def read_before_swaps(manifest: Row) -> Sequence[tuple[str, int]]:
+def read_before_swaps(manifest: Manifest) -> Sequence[tuple[str, int]]:
     """Return the partitions whose records a manifest tells of as they were before swap files."""
-    found: Sequence[tuple[str, int]] = manifest.get(_READ, ())
-    return found
+    return manifest.get("read_before_swaps", ())
 
 
 def is_before_swaps(partitions: Sequence[tuple[str, int]]) -> pc.Expression:
@@ -213,7 +211,7 @@ def is_elsewhere(partitions: Sequence[tuple[str, int]]) -> pc.Expression:
     return is_nowhere | ~is_before_swaps(partitions)
 
 
-def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ...]:
+def followed_lines(manifest: Manifest, at: datetime | None) -> tuple[FollowedLine, ...]:
     """Return the lines that are followed instead of the surviving ones.
 
     A line that was chosen with `--prefer-copy` is followed at every instant.
@@ -228,7 +226,7 @@ def followed_lines(manifest: Row, at: datetime | None) -> tuple[FollowedLine, ..
     return lines_at(_believed(manifest), at)
 
 
-def _believed(manifest: Row) -> list[Row]:
+def _believed(manifest: Manifest) -> list[DivergenceEntry]:
     """Return the divergences, without a first time where a clock that differed may have said it.
 
     Records of such a line are cut at the instant one by one, as those of any other.
@@ -244,13 +242,13 @@ def _believed(manifest: Row) -> list[Row]:
     ]
 
 
-def _may_be_of(line: Row, named: Mapping[tuple[str, int], int]) -> bool:
+def _may_be_of(line: DivergenceEntry, named: Mapping[tuple[str, int], int]) -> bool:
     first = named.get((line["topic"], line["partition"]))
     last = line.get("lost_leader_epoch")
     return first is not None and (last is None or last >= first)
 
 
-def lines_metadata(lines: Iterable[FollowedLine]) -> list[dict[str, Any]]:
+def lines_metadata(lines: Iterable[FollowedLine]) -> list[LineEntry]:
     """Return the lines as manifests and answers have them."""
     return [
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from analytics.dump.batches.stretches import FORWARD_MS, Stretch
 from analytics.epoch_times import LAST_MS, milliseconds_of
@@ -18,6 +18,9 @@ from analytics.replay.dump.choices import (
     moment,
 )
 from schemas import CLUSTER_METADATA
+
+if TYPE_CHECKING:
+    from schemas.manifest import LeaderClockEntry, Manifest, PartitionEntry, StretchEntry
 
 # When a dump ends: the time of its last record, of which a clock may have been wrong.
 #
@@ -76,7 +79,7 @@ class _Piece:
         return f"{self.topic}-{self.partition}, {offsets}"
 
 
-def dump_end(partitions: Iterable[Row]) -> DumpEnd:
+def dump_end(partitions: Iterable[PartitionEntry]) -> DumpEnd:
     """Judge when a dump ends.
 
     Args:
@@ -119,7 +122,9 @@ def dump_end(partitions: Iterable[Row]) -> DumpEnd:
     return DumpEnd(None if last is None else moment(last), tuple(notes), doubt)
 
 
-def with_bounded_ends(rows: Iterable[Row], clocks: Sequence[Row]) -> Iterator[Row]:
+def with_bounded_ends(
+    rows: Iterable[PartitionEntry], clocks: Sequence[LeaderClockEntry]
+) -> Iterator[PartitionEntry]:
     """Yield partitions of a manifest, without times that a clock said that was ahead.
 
     Args:
@@ -140,13 +145,13 @@ def with_bounded_ends(rows: Iterable[Row], clocks: Sequence[Row]) -> Iterator[Ro
         yield _bounded(row, max(ends)) if ends and ahead else row
 
 
-def _stretches(row: Row) -> Iterator[Stretch]:
+def _stretches(row: PartitionEntry) -> Iterator[Stretch]:
     """Yield the stretches of a partition: one from its first time to its last, where not told."""
     if row.get("stretches"):
         told = (Stretch(**each) for each in row["stretches"])
         yield from (each for each in told if each.last_ms <= LAST_MS)
-    elif row.get("last_timestamp"):
-        first, last = row.get("first_timestamp") or row["last_timestamp"], row["last_timestamp"]
+    elif last := row.get("last_timestamp"):
+        first = row.get("first_timestamp") or last
         yield Stretch(
             row.get("first_offset") or 0,
             row.get("end_offset") or 0,
@@ -200,28 +205,30 @@ def _end(most_ms: int, bound: tuple[int | None, int] | None) -> int:
     return most_ms - ahead_ms if until is None else min(most_ms, until)
 
 
-def _bounded(row: Row, end_ms: int) -> Row:
-    stretches = [
-        {
-            **each,
-            "first_ms": min(each["first_ms"], end_ms),
-            "last_ms": min(each["last_ms"], end_ms),
-        }
-        for each in row.get("stretches") or ()
-    ]
-    times = {
-        name: iso_time(moment(end_ms))
-        for name in ("first_timestamp", "last_timestamp")
-        if (said := row.get(name)) and milliseconds_of(datetime.fromisoformat(said)) > end_ms
-    }
-    return {**row, **({"stretches": stretches} if stretches else {}), **times}
+def _bounded(row: PartitionEntry, end_ms: int) -> PartitionEntry:
+    bounded = row.copy()
+    if row.get("stretches"):
+        bounded["stretches"] = [_bounded_stretch(each, end_ms) for each in row["stretches"]]
+    if _is_after(row.get("first_timestamp"), end_ms):
+        bounded["first_timestamp"] = _iso(end_ms)
+    if _is_after(row.get("last_timestamp"), end_ms):
+        bounded["last_timestamp"] = _iso(end_ms)
+    return bounded
 
 
-Row = Mapping[str, Any]
+def _bounded_stretch(stretch: StretchEntry, end_ms: int) -> StretchEntry:
+    first, last = min(stretch["first_ms"], end_ms), min(stretch["last_ms"], end_ms)
+    return {**stretch, "first_ms": first, "last_ms": last}
+
+
+def _is_after(time: str | None, end_ms: int) -> bool:
+    return time is not None and _ms(time) > end_ms
+
+
 Ends = Mapping[tuple[str, int], int]
 
 
-def resolved(instant: int | BeforeEnd | str | None, manifest: Row) -> int | str | None:
+def resolved(instant: int | BeforeEnd | str | None, manifest: Manifest) -> int | str | None:
     """Return an instant with what is relative to the end of the dump in epoch milliseconds.
 
     Args:
@@ -240,7 +247,7 @@ def resolved(instant: int | BeforeEnd | str | None, manifest: Row) -> int | str 
 
 
 def resolved_time(
-    instant: datetime | str | int | BeforeEnd | None, manifest: Row
+    instant: datetime | str | int | BeforeEnd | None, manifest: Manifest
 ) -> datetime | None:
     """Return an instant as a time; None where it is the end of the dump.
 
@@ -258,7 +265,7 @@ def resolved_time(
     return moment(time_ms) if isinstance(time_ms, int) else None
 
 
-def first_time(manifest: Row, topics: Collection[str] | None = None) -> datetime | None:
+def first_time(manifest: Manifest, topics: Collection[str] | None = None) -> datetime | None:
     """Return when the first record of a dump was appended, None where none has a time.
 
     Args:
@@ -266,11 +273,11 @@ def first_time(manifest: Row, topics: Collection[str] | None = None) -> datetime
         topics: Of these topics alone; None is all of them.
     """
     rows = (each for each in _in_force(manifest) if topics is None or each["topic"] in topics)
-    written = (each["first_timestamp"] for each in rows if each.get("first_timestamp"))
+    written = (first for each in rows if (first := each.get("first_timestamp")))
     return min(map(datetime.fromisoformat, written), default=None)
 
 
-def last_time(manifest: Row) -> datetime | None:
+def last_time(manifest: Manifest) -> datetime | None:
     """Return when the last record of a dump was appended, None where none has a time.
 
     Times that cannot be right are not believed (`dump_end`).
@@ -278,14 +285,14 @@ def last_time(manifest: Row) -> datetime | None:
     return end_of(manifest).time
 
 
-def end_of(manifest: Row) -> DumpEnd:
+def end_of(manifest: Manifest) -> DumpEnd:
     """Judge when a dump ends, and whose clocks made the times of it."""
     clocks = manifest.get("leader_clocks", ())
     end = dump_end(with_bounded_ends(_in_force(manifest), clocks))
     return replace(end, notes=(*end.notes, *(each["what"] for each in clocks)))
 
 
-def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[str]:
+def remarks(instant: int | str | None, ends: Ends, manifest: Manifest) -> Iterator[str]:
     """Yield what has to be said of an instant that reaches past the end of the dump.
 
     Args:
@@ -322,7 +329,9 @@ def remarks(instant: int | str | None, ends: Ends, manifest: Row) -> Iterator[st
             yield f"{place} ends at offset {last_offset}: {end} is answered as of its end"
 
 
-def last_record_time(partitions: Iterable[Row], clocks: Sequence[Row] = ()) -> str | None:
+def last_record_time(
+    partitions: Iterable[PartitionEntry], clocks: Sequence[LeaderClockEntry] = ()
+) -> str | None:
     """Return when the last record of a dump was appended, as the manifest has it.
 
     Args:
@@ -339,13 +348,13 @@ def milliseconds(when: datetime) -> int:
     return milliseconds_of(when)
 
 
-def _has_no_times(manifest: Row) -> bool:
+def _has_no_times(manifest: Manifest) -> bool:
     """Return whether records were read and none has a time."""
     rows = [each for each in _in_force(manifest) if "first_timestamp" in each]
     return any(each.get("records") for each in rows)
 
 
-def _in_force(manifest: Row) -> Iterator[Row]:
+def _in_force(manifest: Manifest) -> Iterator[PartitionEntry]:
     """Yield the partitions of the lines that are decoded."""
     preferred = manifest["options"].get("prefer_copy")
     partitions = manifest.get("partitions", ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,19 +34,21 @@ from analytics.replay.log.as_of import COMMITS
 from analytics.workspace import BEFORE_SWAPS, DECODED, Workspace, reading
 from schemas import COMPACTED_TOPICS
 
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest, PartitionEntry
+
 # The losses of internal partitions as they matter at an instant, from a manifest.
 #
 # At the end of the dump what compaction removed is no loss: it left the last record of every key.
 # At an earlier instant it may have removed what was in force then.
 
 Key = tuple[str, int]
-Row = Mapping[str, Any]
 
 _DELETED = "records were deleted up to the log start"
 
 
 def losses_at(
-    manifest: Row,
+    manifest: Manifest,
     ends: Ends,
     lines: Iterable[FollowedLine] = (),
     *,
@@ -74,7 +76,7 @@ def losses_at(
             counts_to = end if line is None else line.diverges_at
             losses = [*losses, *_removed_since(manifest, row, counts_to)]
         if line is not None:
-            own = copies.get((*key, line.copy), {})
+            own = copies.get((*key, line.copy))
             losses = [*inside(losses, 0, line.diverges_at), *_own_losses(line, own)]
             # Which record is the first later one is known of the surviving line only.
             end = ends.offsets.get(key)
@@ -88,14 +90,14 @@ def losses_at(
     return found
 
 
-def _own_losses(line: FollowedLine, row: Row) -> Iterator[Loss]:
+def _own_losses(line: FollowedLine, row: PartitionEntry | None) -> Iterator[Loss]:
     """Yield what is lost of a followed line itself.
 
     Args:
         line: The line.
-        row: Its copy, as the manifest has it.
+        row: Its copy, as the manifest has it; None where it has none.
     """
-    if row:
+    if row is not None:
         yield from inside(losses_of_row(row), line.diverges_at, OPEN_END)
         cleaned = cleaned_until(row)
         # Of offset 0 on: compaction of a line takes what a later record of it replaces.
@@ -107,7 +109,7 @@ def _own_losses(line: FollowedLine, row: Row) -> Iterator[Loss]:
         yield Loss(line.diverges_at, OPEN_END, why)
 
 
-def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
+def elections_since(row: PartitionEntry, ends: Ends) -> Iterator[Loss]:
     """Yield what the dump may lack of an instant before an election that may have lost commits.
 
     Until then the leader before may have had records that its successor never got; a log that is
@@ -141,7 +143,7 @@ def elections_since(row: Row, ends: Ends) -> Iterator[Loss]:
         yield Loss(first, OPEN_END, f"{why} (see --assume clean-elections)")
 
 
-def absent_leaders_at(row: Row, ends: Ends) -> Iterator[Loss]:
+def absent_leaders_at(row: PartitionEntry, ends: Ends) -> Iterator[Loss]:
     """Yield what the dump lacks of an instant since which another broker led, whose log is absent.
 
     Args:
@@ -158,7 +160,7 @@ def absent_leaders_at(row: Row, ends: Ends) -> Iterator[Loss]:
             yield Loss(first, OPEN_END, each["why"])
 
 
-def losses_of_row(row: Row) -> list[Loss]:
+def losses_of_row(row: PartitionEntry) -> list[Loss]:
     """Return the losses of a partition of a manifest."""
     if "losses" in row:
         return losses_of_rows(row["losses"])
@@ -169,7 +171,7 @@ def losses_of_row(row: Row) -> list[Loss]:
     return merged([*losses, *(Loss(each, each + 1, "damaged bytes") for each in damaged)])
 
 
-def cleaned_until(row: Row) -> int:
+def cleaned_until(row: PartitionEntry) -> int:
     """Return the offset of a partition up to which compaction may have removed records."""
     if row["topic"] not in COMPACTED_TOPICS:
         return 0
@@ -177,7 +179,7 @@ def cleaned_until(row: Row) -> int:
     return int((row.get("complete_from") if dirty is None else dirty) or 0)
 
 
-def what_took_history(row: Row) -> str:
+def what_took_history(row: PartitionEntry) -> str:
     """Return what became of the records before `complete_from`, as in "was compacted".
 
     Args:
@@ -191,20 +193,20 @@ def what_took_history(row: Row) -> str:
     return f"was {last.why}" if last.is_below_start else f"is not whole: {last.why}"
 
 
-def _cleaned_in_words(row: Row, start: int) -> str:
+def _cleaned_in_words(row: PartitionEntry, start: int) -> str:
     return f"history before offset {start:,} {what_took_history(row)}"
 
 
-def leading(manifest: Row) -> Iterator[Row]:
+def leading(manifest: Manifest) -> Iterator[PartitionEntry]:
     """Yield the partitions of a manifest, each once: the copy whose line is decoded."""
     return (each for each in manifest["partitions"] if each.get("is_leading", True))
 
 
-def _copies(manifest: Row) -> Iterator[Row]:
+def _copies(manifest: Manifest) -> Iterator[PartitionEntry]:
     return (each for each in manifest["partitions"] if each.get("copy") is not None)
 
 
-def _removed_since(manifest: Row, row: Row, end: int | None) -> Iterator[Loss]:
+def _removed_since(manifest: Manifest, row: PartitionEntry, end: int | None) -> Iterator[Loss]:
     """Yield what was removed after the instant and may have counted then."""
     deleted = _first_kept(manifest, row)
     if deleted:
@@ -214,7 +216,7 @@ def _removed_since(manifest: Row, row: Row, end: int | None) -> Iterator[Loss]:
         yield Loss(0, cleaned, _cleaned_in_words(row, cleaned))
 
 
-def _first_kept(manifest: Row, row: Row) -> int:
+def _first_kept(manifest: Manifest, row: PartitionEntry) -> int:
     """Return the offset below which records were deleted that counted before the end of the dump.
 
     Those from the first file's start on are still there, unless they were left out.
@@ -225,7 +227,7 @@ def _first_kept(manifest: Row, row: Row) -> int:
     return int(min(first, start) if _keeps_deleted(manifest) else start)
 
 
-def _keeps_deleted(manifest: Row) -> bool:
+def _keeps_deleted(manifest: Manifest) -> bool:
     """Return whether what lies below log starts was decoded, too."""
     return bool(manifest["options"].get("keep_below_log_start", False))
 
@@ -292,7 +294,7 @@ class Ends:
 
 def ends_at(
     source: Workspace | None,
-    manifest: Row,
+    manifest: Manifest,
     timestamp_ms: int | None,
     topics: Collection[str],
     offsets: Mapping[Key, int] | None = None,
@@ -317,7 +319,7 @@ def ends_at(
 
 
 def first_later(
-    source: Workspace, manifest: Row, timestamp_ms: int | None, topics: Collection[str]
+    source: Workspace, manifest: Manifest, timestamp_ms: int | None, topics: Collection[str]
 ) -> dict[Key, int]:
     """Return by partition the first offset of a record that is later than a time.
 
@@ -357,7 +359,7 @@ def first_later(
 
 def _beside(
     source: Workspace,
-    manifest: Row,
+    manifest: Manifest,
     timestamp_ms: int,
     topics: Collection[str],
     later: Mapping[Key, int],
@@ -441,7 +443,7 @@ _COMMIT_TIMESTAMP: Final = pc.field("value", "commit_timestamp")
 
 
 def _timed(
-    source: Workspace, manifest: Row, topics: Collection[str]
+    source: Workspace, manifest: Manifest, topics: Collection[str]
 ) -> Iterator[tuple[str, ds.Dataset, _Times]]:
     """Yield topic, records and what says their times, of each table that has any of a topic."""
     for name, topic in sorted(_tables(manifest, topics)):
@@ -456,7 +458,7 @@ def _timed(
             yield topic, kept, _Times(path, kind, name == COMMITS)
 
 
-def _folders(manifest: Row) -> Iterator[tuple[str, pc.Expression | None]]:
+def _folders(manifest: Manifest) -> Iterator[tuple[str, pc.Expression | None]]:
     """Yield where decoded tables are, with which of their records count."""
     swapped = read_before_swaps(manifest)
     if swapped:
@@ -464,7 +466,7 @@ def _folders(manifest: Row) -> Iterator[tuple[str, pc.Expression | None]]:
     yield DECODED, is_elsewhere(swapped) if swapped else None
 
 
-def _tables(manifest: Row, topics: Collection[str]) -> set[tuple[str, str]]:
+def _tables(manifest: Manifest, topics: Collection[str]) -> set[tuple[str, str]]:
     return {
         (each["table"], each["topic"])
         for each in manifest["record_types"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from analytics.epoch_times import iso_time
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from schemas.manifest import FrameEntry
 
     Numbers = NDArray[np.int64]
     Flags = NDArray[np.bool_]
@@ -70,7 +72,7 @@ class Frame:
 Frames = Mapping[tuple[str, int], Frame]
 
 
-def frame_rows(frames: Frames) -> list[dict[str, Any]]:
+def frame_rows(frames: Frames) -> list[FrameEntry]:
     """Return frames as the manifest of a replay has them."""
     return [
         {
@@ -85,10 +87,14 @@ def frame_rows(frames: Frames) -> list[dict[str, Any]]:
     ]
 
 
-def frames_of_rows(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Frame]:
+def frames_of_rows(rows: Iterable[FrameEntry]) -> dict[tuple[str, int], Frame]:
     """Return frames of the manifest's rows."""
-    names = ("certain_end", "possible_end", "later_ms", "earlier_ms")
-    return {(row["topic"], row["partition"]): Frame(*(row[name] for name in names)) for row in rows}
+    return {
+        (row["topic"], row["partition"]): Frame(
+            row["certain_end"], row["possible_end"], row["later_ms"], row["earlier_ms"]
+        )
+        for row in rows
+    }
 
 
 def disputed(frames: Frames, topic: str) -> dict[int, Frame]:

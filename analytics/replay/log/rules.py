@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from schemas.releases import (
     PatchReleases,
@@ -13,6 +12,9 @@ from schemas.releases import (
     release_key,
     replay_rule_values,
 )
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest
 
 # The rules of replay of one release of Kafka.
 
@@ -123,9 +125,6 @@ def _loading(of: PatchReleases) -> LoadingRules:
 
 # By the rules of which release a replay goes.
 
-RELEASE_IS_NAMED = "kafka_version_is_named"
-"""Of `replay` in a manifest: whether a person named the release, be it the one the dump shows."""
-
 NAMED: Final = "named"
 """A person names it now."""
 NAMED_BEFORE: Final = "named before"
@@ -153,16 +152,14 @@ class ChosenRelease:
         """The release, where a person named it."""
         return self.release if self.chosen_by in {NAMED, NAMED_BEFORE} else None
 
-    def is_of(self, manifest: Mapping[str, Any]) -> bool:
+    def is_of(self, manifest: Manifest) -> bool:
         """Return whether a workspace was replayed by this release, chosen in the same manner."""
         if self.named is None:
             return named_release(manifest) is None
-        return bool(manifest["replay"]["kafka_version"] == self.release)
+        return manifest["replay"]["kafka_version"] == self.release
 
 
-def chosen_release(
-    named: str | None, workspace: Mapping[str, Any] | None, dump: Mapping[str, Any]
-) -> ChosenRelease:
+def chosen_release(named: str | None, workspace: Manifest | None, dump: Manifest) -> ChosenRelease:
     """Return by which release a replay goes.
 
     Args:
@@ -180,19 +177,20 @@ def chosen_release(
     return ChosenRelease(NEWEST, NOTHING) if shown is None else ChosenRelease(shown, FROM_RECORDS)
 
 
-def shown_release(manifest: Mapping[str, Any]) -> str | None:
+def shown_release(manifest: Manifest) -> str | None:
     """Return the newest release that something in a dump shows, None where nothing does."""
-    found: str | None = (manifest.get("kafka_version") or {}).get("at_least")
-    return found
+    return manifest["kafka_version"].get("at_least")
 
 
-def named_release(manifest: Mapping[str, Any]) -> str | None:
+def named_release(manifest: Manifest) -> str | None:
     """Return the release that a person named for the replay of a workspace, None where nobody did.
 
     Questions to the workspace go by it, at whatever instant.
     """
-    replay = manifest.get("replay") or {}
-    replayed: str | None = replay.get("kafka_version")
+    replay = manifest.get("replay")
+    if replay is None:
+        return None
+    replayed = replay["kafka_version"]
     # Older workspaces do not say who chose it.
-    is_named = replay.get(RELEASE_IS_NAMED, replayed != (shown_release(manifest) or NEWEST))
-    return replayed if is_named else None
+    shows_it = replayed == (shown_release(manifest) or NEWEST)
+    return replayed if replay.get("kafka_version_is_named", not shows_it) else None

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -17,6 +17,9 @@ from jobs.cli.console import Console
 from jobs.cli.options.shared import NO_COLOR, Decorated, format_options, in_order
 from reports.layout.output_format import FORMATS, OutputFormat, Paper
 from schemas.finding_rules import SEVERITIES
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest
 
 # Options that decide the exit code: `--fail-on` a severity, and `--max-undecoded` records.
 #
@@ -70,7 +73,7 @@ def fail_on_option(default: str = NEVER) -> Callable[[Any], Any]:
     )
 
 
-def is_exceeded(manifest: Mapping[str, Any], limit: Limit | None) -> bool:
+def is_exceeded(manifest: Manifest, limit: Limit | None) -> bool:
     """Return whether more records were undecodable, or lost with damaged batches, than may be.
 
     Args:

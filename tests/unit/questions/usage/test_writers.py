@@ -188,7 +188,7 @@ def test_archived_rows_have_no_bytes() -> None:
     known = known_logs(log, complete_from=0, now_ms=600 * SECOND)
     ordered_ones = ordered(records_of(TOPIC, COMMITS, rows), known)
     made = usage_rows(ordered_ones)
-    (usage,) = topic_usage(made, untabled_usage({"reconciliation": []})).to_pylist()
+    (usage,) = topic_usage(made, untabled_usage([])).to_pylist()
     assert usage["records"] == usage["live_records"] + usage["superseded_records"] == 5
     assert usage["bytes"] is usage["live_bytes"] is usage["max_record_bytes"] is None
     commits_made = commit_rows(ordered_ones, known, SECOND)
