@@ -98,6 +98,30 @@ def test_another_version_is_named(
     assert not list(tmp_path.iterdir())
 
 
+def test_all_that_executors_lack_is_one_line(tmp_path: Path) -> None:
+    executors = Executors()
+    executors.altered["versions"] = dict.fromkeys(("groupscope", "polars", "numba"))
+    with pytest.raises(ClusterUnfitError, match="groupscope, polars and numba are not ins") as told:
+        check(executors, tmp_path)
+    assert "the packages of requirements/worker.txt; ship_packages(spark)" in str(told.value)
+    executors.altered["versions"] = {"msgspec": None}
+    with pytest.raises(ClusterUnfitError, match="msgspec is not installed") as told:
+        check(executors, tmp_path)
+    assert "ship_packages" not in str(told.value)
+
+
+def test_an_executor_without_arrow_is_asked_in_another_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = dict.fromkeys(("pyarrow", "polars"))
+    report = {"host": "worker-7", "versions": versions}
+    monkeypatch.setattr(cluster_probe, "_report_without_arrow", lambda _: report)
+    executors = Executors()
+    executors.fails = "ModuleNotFoundError: No module named 'pyarrow'"
+    with pytest.raises(ClusterUnfitError, match="pyarrow and polars are not installed"):
+        check(executors, tmp_path)
+
+
 def test_an_input_that_is_not_there_or_older_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(b"123")
     gone = ListedFile(str(tmp_path / "gone.log"), 3)
@@ -146,7 +170,7 @@ def test_a_folder_that_one_side_does_not_see_is_named(tmp_path: Path) -> None:
             ),
             r"executors have another Python .* 3\.9",
         ),
-        ("ModuleNotFoundError: No module named 'pyarrow'", "executors lack the .* pyarrow"),
+        ("ModuleNotFoundError: No module named 'py4j'", "executors lack the Python package py4j"),
         ('java.io.IOException: Cannot run program "python3": error=2', "executors have no python3"),
     ],
 )
@@ -189,4 +213,4 @@ def test_the_look_is_sent_by_its_code_and_needs_nothing_of_this_program(tmp_path
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["versions"]["groupscope"] is None
-    assert report["ours"]["groupscope"]
+    assert report["versions"]["polars"]
