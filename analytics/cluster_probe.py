@@ -11,7 +11,7 @@ import json
 import platform
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,7 +25,6 @@ from analytics.spark_worker import tasks_run_here
 from analytics.version import VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from analytics.dump.files.model import Plan
@@ -42,7 +41,7 @@ _MOST_FILES: Final = 64
 _SECONDS: Final = 0.3
 """A task waits so long: the next one goes to another core, and so to each executor there is."""
 _FILE: Final = ".probe-"
-_ROWS: Final = 1 << 16
+_ROWS: Final = 1 << 12
 _LACKS: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_PYTHON: Final = "PYTHON_VERSION_MISMATCH"
@@ -101,17 +100,18 @@ def _reports(
 ) -> list[dict[str, Any]]:
     seconds, versions, ours = _SECONDS, _version_reader(), _own_versions()
     listed = [(each.path, each.size) for each in files]
+    calls: list[int] = []
 
     # Is sent by its code, so it runs where groupscope is not: nothing of this module is used in it.
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def look(row: int) -> str | None:
         import json  # noqa: PLC0415
         import socket  # noqa: PLC0415
         import time  # noqa: PLC0415
 
-        import pyarrow  # noqa: PLC0415, ICN001
-
-        for _ in batches:
-            pass
+        calls.append(row)
+        if len(calls) > 1:
+            # Each task has read this function anew: it has looked.
+            return None
         time.sleep(seconds)
         theirs = versions()
         report = {"host": socket.gethostname(), "versions": theirs}
@@ -119,37 +119,31 @@ def _reports(
             from analytics.cluster_probe import look_at  # noqa: PLC0415
 
             report |= look_at(listed, folder, name)
-        yield pyarrow.RecordBatch.from_pydict({"report": [json.dumps(report)]})
+        return json.dumps(report)
 
     try:
-        rows = spark.range(_ROWS).mapInArrow(look, "report string").collect()
+        reports = _called_in_tasks(spark, look)
     except Exception as error:
-        lacks = _LACKS.search(str(error))
-        if lacks is not None and lacks[1] in (*SAME, *NEEDED):
-            _check_versions(_report_without_arrow(spark))
         why = _why_not_even_python(str(error))
         if why is None:
             raise
         raise ClusterUnfitError(why) from error
-    return [json.loads(row["report"]) for row in rows]
+    return [json.loads(each) for each in reports if each is not None]
 
 
-def _report_without_arrow(spark: SparkSession) -> dict[str, Any]:
-    """Return the versions on an executor that has no Arrow to hand on rows with."""
+def _called_in_tasks(
+    spark: SparkSession, look: Callable[[int], str | None]
+) -> Iterable[str | None]:
+    """Return what a function gives for many rows, in as many tasks as there are cores.
+
+    Without Arrow, which an executor may lack: its tasks would fail, and Spark would wait two
+    minutes for another executor that does not.
+    """
     from pyspark.sql.functions import udf  # noqa: PLC0415 - heavy
 
-    versions = _version_reader()
-
-    def look(_: int) -> str:
-        import json  # noqa: PLC0415
-        import socket  # noqa: PLC0415
-
-        return json.dumps({"host": socket.gethostname(), "versions": versions()})
-
     looked = udf(look, "string", useArrow=False)
-    (row,) = spark.range(1).select(looked("id").alias("report")).collect()
-    report: dict[str, Any] = json.loads(row["report"])
-    return report
+    rows = spark.range(_ROWS).select(looked("id").alias("report")).collect()
+    return [row["report"] for row in rows]
 
 
 def _own_versions() -> dict[str, str]:
