@@ -7,8 +7,8 @@
 # INPUT and OUT are URIs (hdfs:, s3:). `make zip worker` makes the two files of dist/; the second one
 # is of use where the machines of YARN have the same Python in the same place as this one.
 #
-# The driver runs on YARN, too: of groupscope's exit code this script ends with 0 or 1. Which it was
-# is in OUT/summary.json and in the log of the driver.
+# The driver runs on YARN, too: groupscope's exit code is in OUT/summary.json, and what it said in the
+# log of the driver.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 input=$1 out=$2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import venv
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
@@ -44,15 +44,6 @@ def python_with(folder: Path, packages: set[str]) -> Path:
             if not link.exists():
                 link.symlink_to(entry)
     return folder / "bin" / "python"
-
-
-def is_installed(package: str) -> bool:
-    """Return whether there is a package here to link to."""
-    try:
-        distribution(package)
-    except PackageNotFoundError:
-        return False
-    return True
 
 
 def _entries_of(package: str) -> set[Path]:
