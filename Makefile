@@ -122,15 +122,28 @@ zip: wheel ## dist/groupscope.zip, for spark-submit --py-files
 	@cp "$$(ls -t dist/groupscope-*.whl | head -n 1)" dist/groupscope.zip
 	@ls dist/groupscope.zip
 
+WORKER := dist/worker
+
+# Whatever is unpacked of it runs where $(PYTHON) lies in the same place.
+.PHONY: worker
+worker: requirements/worker.txt ## dist/worker.tar.gz, what executors need, for spark-submit --archives
+	@rm -rf $(WORKER) && mkdir -p dist && $(PYTHON) -m venv $(WORKER)
+	@$(WORKER)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
+	@tar -czf $(WORKER).tar.gz -C $(WORKER) .
+	@ls $(WORKER).tar.gz
+
 .PHONY: lock
 lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile pyproject.toml --extra test $(LOCKED) -o requirements/setup.txt
+	uv pip compile pyproject.toml $(LOCKED) $(OF_WORKERS) -o requirements/worker.txt
 	uv pip compile requirements/bench.in $(LOCKED) -o requirements/bench.txt
 	uv pip compile requirements/fuzz.in $(LOCKED) -o requirements/fuzz.txt
 
 # Hashes and no hosts: the lock says what, the reader's pip says from where.
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
           --custom-compile-command "make lock" --quiet
+# The same pins without what tests need; Spark brings its own Python.
+OF_WORKERS := --constraint requirements/setup.txt --no-emit-package pyspark --no-emit-package py4j
 
 .PHONY: clean
 clean: ## remove what builds and runs left (not .venv)

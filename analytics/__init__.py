@@ -1,6 +1,7 @@
 """Bytes to tables to answers: `wire`, `dump`, `decode`, then `replay` and `evaluate`.
 
 `open_dump` is the door for notebooks and jobs of others; Spark's side is loaded when it is used.
+`ship_packages` gives executors that lack groupscope what runs here.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analytics.library.dump import Dump, open_dump
     from analytics.library.state import State
+    from analytics.package_archive import ship_packages
 
-__all__ = ["Dump", "State", "open_dump"]
+__all__ = ["Dump", "State", "open_dump", "ship_packages"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of what is asked for
@@ -23,4 +25,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of what is asked for
         from analytics.library.state import State  # noqa: PLC0415
 
         return State
+    if name == "ship_packages":
+        from analytics.package_archive import ship_packages  # noqa: PLC0415
+
+        return ship_packages
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

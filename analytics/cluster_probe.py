@@ -1,8 +1,8 @@
 """A look, before any work, at whether the executors of a cluster can do it.
 
-Executors read INPUT themselves and write into the workspace; where one machine lacks a folder, or
-another version of a library, that is told at once, in one line. What the look cannot see, since an
-executor comes later, ends in a task that fails and is tried again on another one.
+Executors read INPUT themselves and write into the workspace; where one machine lacks a folder or a
+library, or has another version of it, that is told at once, in one line. What the look cannot see,
+since an executor comes later, ends in a task that fails and is tried again on another one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import platform
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -21,24 +21,27 @@ from pyarrow import fs
 from analytics.dump.files.storage import storage_of
 from analytics.errors import ClusterUnfitError, GroupscopeError
 from analytics.locations import is_uri, local_path, open_location
+from analytics.spark_worker import tasks_run_here
 from analytics.version import VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from analytics.dump.files.model import Plan
     from analytics.dump.records.raw_rows_files import RawRows
 
-_LIBRARIES: Final = ("pyarrow", "polars", "numpy")
+SAME: Final = ("pyarrow", "polars", "numpy")
+"""Libraries of one version on both sides: tasks and the driver hand each other their values."""
+NEEDED: Final = (
+    *("cramjam", "crc32c", "fastavro", "great-expectations"),
+    *("msgspec", "numba", "pandas"),
+)
+"""Libraries that tasks need besides."""
 _MOST_FILES: Final = 64
 _SECONDS: Final = 0.3
 """A task waits so long: the next one goes to another core, and so to each executor there is."""
 _FILE: Final = ".probe-"
-_ROWS: Final = 1 << 16
-_HERE: Final = re.compile(r"local(\[.*)?")
-"""Masters whose tasks run on the machine of the driver."""
-
+_ROWS: Final = 1 << 12
 _LACKS: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)"')
 _OTHER_PYTHON: Final = "PYTHON_VERSION_MISMATCH"
@@ -75,7 +78,7 @@ def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: st
     Raises:
         ClusterUnfitError: One does not; names the machine.
     """
-    if _HERE.fullmatch(str(spark.conf.get("spark.master", ""))):
+    if tasks_run_here(spark):
         return
     step = -(-len(files) // _MOST_FILES) or 1
     filesystem, root = open_location(folder)
@@ -95,49 +98,84 @@ def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: st
 def _reports(
     spark: SparkSession, files: Sequence[ListedFile], folder: str, name: str
 ) -> list[dict[str, Any]]:
-    seconds, libraries = _SECONDS, _LIBRARIES
-    ours = {"groupscope": VERSION, **{each: version(each) for each in _LIBRARIES}}
+    seconds, versions, ours = _SECONDS, _version_reader(), _own_versions()
     listed = [(each.path, each.size) for each in files]
+    calls: list[int] = []
 
     # Is sent by its code, so it runs where groupscope is not: nothing of this module is used in it.
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def look(row: int) -> str | None:
         import json  # noqa: PLC0415
         import socket  # noqa: PLC0415
         import time  # noqa: PLC0415
+
+        calls.append(row)
+        if len(calls) > 1:
+            # Each task has read this function anew: it has looked.
+            return None
+        time.sleep(seconds)
+        theirs = versions()
+        report = {"host": socket.gethostname(), "versions": theirs}
+        if None not in theirs.values() and theirs.items() >= ours.items():
+            from analytics.cluster_probe import look_at  # noqa: PLC0415
+
+            report |= look_at(listed, folder, name)
+        return json.dumps(report)
+
+    try:
+        reports = _called_in_tasks(spark, look)
+    except Exception as error:
+        why = _why_not_even_python(str(error))
+        if why is None:
+            raise
+        raise ClusterUnfitError(why) from error
+    return [json.loads(each) for each in reports if each is not None]
+
+
+def _called_in_tasks(
+    spark: SparkSession, look: Callable[[int], str | None]
+) -> Iterable[str | None]:
+    """Return what a function gives for many rows, in as many tasks as there are cores.
+
+    Without Arrow, which an executor may lack: its tasks would fail, and Spark would wait two
+    minutes for another executor that does not.
+    """
+    from pyspark.sql.functions import udf  # noqa: PLC0415 - heavy
+
+    looked = udf(look, "string", useArrow=False)
+    rows = spark.range(_ROWS).select(looked("id").alias("report")).collect()
+    return [row["report"] for row in rows]
+
+
+def _own_versions() -> dict[str, str]:
+    """Return the versions here that executors have to have, too."""
+    return {"groupscope": VERSION, **{each: version(each) for each in SAME}}
+
+
+def _version_reader() -> Callable[[], dict[str, str | None]]:
+    """Return what reads the versions on an executor, None for what is not installed there.
+
+    It is sent by its code, as all that is defined within a function.
+    """
+    libraries = (*SAME, *NEEDED)
+
+    def versions() -> dict[str, str | None]:
         from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
-        import pyarrow  # noqa: PLC0415, ICN001
-
-        for _ in batches:
-            pass
-        time.sleep(seconds)
         theirs: dict[str, str | None] = {}
-        for each in libraries:
-            try:
-                theirs[each] = version(each)
-            except PackageNotFoundError:
-                theirs[each] = None
         try:
             from analytics.version import VERSION  # noqa: PLC0415
 
             theirs["groupscope"] = VERSION
         except ImportError:
             theirs["groupscope"] = None
-        report = {"host": socket.gethostname(), "versions": theirs, "ours": ours}
-        if theirs == ours:
-            from analytics.cluster_probe import look_at  # noqa: PLC0415
+        for each in libraries:
+            try:
+                theirs[each] = version(each)
+            except PackageNotFoundError:
+                theirs[each] = None
+        return theirs
 
-            report |= look_at(listed, folder, name)
-        yield pyarrow.RecordBatch.from_pydict({"report": [json.dumps(report)]})
-
-    try:
-        rows = spark.range(_ROWS).mapInArrow(look, "report string").collect()
-    except Exception as error:
-        why = _why_not_even_python(str(error))
-        if why is None:
-            raise
-        raise ClusterUnfitError(why) from error
-    return [json.loads(row["report"]) for row in rows]
+    return versions
 
 
 def look_at(files: Sequence[tuple[str, int]], folder: str, name: str) -> dict[str, Any]:
@@ -174,15 +212,8 @@ def _check(report: dict[str, Any], filesystem: fs.FileSystem, root: str, folder:
     Raises:
         ClusterUnfitError: Something is.
     """
+    _check_versions(report)
     host = report["host"]
-    for name, ours in report["ours"].items():
-        theirs = report["versions"][name]
-        if theirs != ours:
-            there = "is not installed" if theirs is None else f"is {theirs}"
-            raise ClusterUnfitError(
-                f"on {host}, where executors run, {name} {there}; here it is {ours}: both sides "
-                "have to have the same"
-            )
     if "input" in report:
         raise ClusterUnfitError(
             f"{report['input']} (on {host}, where executors run): they read INPUT themselves, so "
@@ -198,6 +229,31 @@ def _check(report: dict[str, Any], filesystem: fs.FileSystem, root: str, folder:
             f"{folder}: what executors write there on {host} is not seen here: give a folder that "
             "all machines share, or a URI of a store"
         )
+
+
+def _check_versions(report: dict[str, Any]) -> None:
+    """Raise what an executor lacks, or has in another version.
+
+    Raises:
+        ClusterUnfitError: There is something.
+    """
+    where = f"on {report['host']}, where executors run"
+    missing = [name for name, theirs in report["versions"].items() if theirs is None]
+    if missing:
+        *others, last = missing
+        names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        # A session of somebody else: one of ours has sent it.
+        shipped = "; ship_packages(spark) sends groupscope" if "groupscope" in missing else ""
+        raise ClusterUnfitError(
+            f"{where}, {names} not installed: give executors the packages of "
+            f"requirements/worker.txt{shipped}"
+        )
+    for name, ours in _own_versions().items():
+        theirs = report["versions"][name]
+        if theirs != ours:
+            raise ClusterUnfitError(
+                f"{where}, {name} is {theirs}; here it is {ours}: both sides have to have the same"
+            )
 
 
 def _why_not_even_python(words: str) -> str | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from functools import wraps
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -20,11 +21,21 @@ from analytics.libraries_later import release_libraries, withhold_libraries
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pyspark.sql import SparkSession
+
 Rows = TypeVar("Rows")
 Yielded = TypeVar("Yielded")
 
 OWN: Final = "GROUPSCOPE_OWN_WORKERS"
 """Set in the environment of workers that end with the command and run nothing but our functions."""
+
+_ON_THIS_MACHINE: Final = re.compile(r"local(\[.*)?")
+"""Masters whose tasks run on the machine of the driver."""
+
+
+def tasks_run_here(spark: SparkSession) -> bool:
+    """Return whether tasks of a session run on the machine of its driver, by its Python."""
+    return _ON_THIS_MACHINE.fullmatch(str(spark.conf.get("spark.master", ""))) is not None
 
 
 def on_worker(run: Callable[[Rows], Iterator[Yielded]]) -> Callable[[Rows], Iterator[Yielded]]:

@@ -34,7 +34,7 @@ from analytics.errors import (
 )
 from analytics.libraries_later import withhold_libraries
 from analytics.locations import is_of_stores
-from analytics.version import VERSION
+from analytics.version import PACKAGES, VERSION
 from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
 from jobs.cli.console import ENVIRONMENT_PREFIX, keep_command_line
@@ -181,8 +181,6 @@ _LOST_WORDS: Final = (
     "SparkContext was shut down",
     "Cannot call methods on a stopped SparkContext",
 )
-
-PACKAGES = ("analytics", "jobs", "reports", "schemas")
 
 
 @click.group(

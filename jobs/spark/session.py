@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from analytics.errors import EnvironmentUnfitError
 from analytics.libraries_later import release_libraries
-from analytics.spark_worker import OWN
+from analytics.package_archive import are_in_archive, ship_packages
+from analytics.spark_worker import OWN, tasks_run_here
 from jobs.cli.allocation import OF_WORKER
 from jobs.cli.console import Console
 from jobs.spark.java import java_problem
@@ -292,6 +293,9 @@ def _session(
         )
         session = _started(settings, submitted=submitted, stack=stack, console=console)
         stack.callback(_stop, session)
+        # An archive that spark-submit was given is with the executors already.
+        if not tasks_run_here(session) and not (submitted and are_in_archive()):
+            ship_packages(session)
         yield session
 
 

@@ -21,6 +21,7 @@ from analytics.redaction.text import Pseudonyms
 from analytics.side_files import read_bytes
 from analytics.tables.staged_tables import part_of, staged_path
 from analytics.tables.stored_tables import StoredTables
+from analytics.version import PACKAGES
 from analytics.workspace import FOLDERS, Workspace
 from schemas import table, tables
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 _KINDS: Final = ("state", "history", "evaluation")
 
-_PACKAGES: Final = ("schemas", "analytics", "reports", "jobs")
 _TEXT: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _WORD: Final = re.compile(r"[\w.-]*\w")
 _NUMBERED: Final = re.compile(r"[^\W\d_].*[-_.]\d+$")
@@ -106,7 +106,7 @@ def own_words() -> frozenset[str]:
     """Return all words in texts of the packages, in lower case: a name may be one of them."""
     said = {
         text
-        for package in _PACKAGES
+        for package in PACKAGES
         for source in _sources(files(package))
         for text in _TEXT.findall(source.read_text(encoding="utf-8"))
     }

@@ -7,55 +7,18 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from analytics.decode.tasks import Settings, decode_here
-from analytics.dump.copies.plan import plan
 from tests.cluster.conftest import Cluster
+from tests.cluster.runs import run
+from tests.cluster.workspace_rows import decoded_here, decoded_in, rows_of
 from tests.conftest import COMMAND
 
 DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
 UNPROBED = Path(__file__).with_name("decode_unprobed.py")
-Rows = dict[str, list[str]]
-
-
-def run(cluster: Cluster, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*map(str, command)],
-        env=cluster.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def rows_of(parts: dict[str, list[str]]) -> Rows:
-    """The rows of each table, sorted: which part one is in depends on the tasks."""
-
-    def rows(path: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-        return found
-
-    return {
-        table: sorted(repr(sorted(row.items())) for path in paths for row in rows(path))
-        for table, paths in parts.items()
-    }
-
-
-def decoded_here(source: Path, out: Path) -> Rows:
-    parts: dict[str, list[str]] = {}
-    for report in decode_here(plan([str(source)]).slices, Settings(str(out))):
-        for part in report.parts:
-            parts.setdefault(part.table, []).append(part.path)
-    return rows_of(parts)
 
 
 def test_a_dump_on_one_machines_disk_is_told_before_any_work(cluster: Cluster) -> None:
@@ -76,12 +39,7 @@ def test_a_dump_that_all_see_is_decoded_as_in_one_process(cluster: Cluster, tmp_
     out = cluster.shared / "whole"
     result = run(cluster, COMMAND, "decode", DUMP, "--out", out, *cluster.settings)
     assert result.returncode == 0, result.stderr
-    tables = {
-        f"decoded/{folder.name}": [str(each) for each in folder.glob("*.parquet")]
-        for folder in (out / "decoded").iterdir()
-    }
-    found = {name: rows for name, rows in rows_of(tables).items() if rows}
-    assert found == decoded_here(DUMP, tmp_path)
+    assert decoded_in(out) == decoded_here(DUMP, tmp_path)
 
 
 @pytest.mark.long

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 
 from tests.cluster.conftest import Cluster
+from tests.cluster.workspace_rows import Rows, tables_in
 
 DUMP = Path(__file__).parents[2] / "examples" / "kafka-4.3.1-failover"
 COMMAND = [sys.executable, "-m", "tests.cluster.as_for_large"]
@@ -31,7 +30,6 @@ SPECULATION = {
     "spark.speculation.minTaskRuntime": "0ms",
 }
 pytestmark = pytest.mark.long
-Tables = dict[str, list[str]]
 
 
 @contextmanager
@@ -56,17 +54,6 @@ def started(cluster: Cluster, *arguments: str | Path) -> Iterator[subprocess.Pop
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     _, stderr = process.communicate(timeout=300)
     return process.returncode, stderr
-
-
-def tables_in(workspace: Path) -> Tables:
-    """The rows of each table of a workspace, sorted: the files they lie in depend on tasks."""
-    found = {}
-    for folder in sorted(each for each in workspace.glob("*/*") if each.is_dir()):
-        rows: pa.Table = ds.dataset(str(folder), format="parquet").to_table()
-        if folder.parent.name in {"decoded", "state", "history", "evaluations"} and rows.num_rows:
-            name = f"{folder.parent.name}/{folder.name}"
-            found[name] = sorted(repr(sorted(row.items())) for row in rows.to_pylist())
-    return found
 
 
 def executors(cluster: Cluster) -> list[int]:
@@ -120,7 +107,7 @@ def killing(victims: Callable[[], Sequence[int]], most: int) -> Iterator[list[in
 
 
 @pytest.fixture(scope="module")
-def here(cluster: Cluster) -> Tables:
+def here(cluster: Cluster) -> Rows:
     """What one machine makes of the dump, with tasks all the same."""
     out = cluster.shared / "here"
     with started(cluster, "audit", DUMP, "--out", out, "--master", "local[2]") as process:
@@ -129,7 +116,7 @@ def here(cluster: Cluster) -> Tables:
     return tables_in(out)
 
 
-def audited(cluster: Cluster, out: Path, *settings: str) -> Tables:
+def audited(cluster: Cluster, out: Path, *settings: str) -> Rows:
     """What the cluster makes of it."""
     with started(cluster, "audit", DUMP, "--out", out, *cluster.settings, *settings) as process:
         code, stderr = ended(process)
@@ -137,12 +124,12 @@ def audited(cluster: Cluster, out: Path, *settings: str) -> Tables:
     return tables_in(out)
 
 
-def assert_equal(found: Tables, expected: Tables) -> None:
+def assert_equal(found: Rows, expected: Rows) -> None:
     assert list(found) == list(expected)
     assert [name for name in found if found[name] != expected[name]] == []
 
 
-def test_an_audit_on_two_workers_is_that_of_one_machine(cluster: Cluster, here: Tables) -> None:
+def test_an_audit_on_two_workers_is_that_of_one_machine(cluster: Cluster, here: Rows) -> None:
     out = cluster.shared / "two"
     assert_equal(audited(cluster, out), here)
     lines = (out / "findings.jsonl").read_text().splitlines()
@@ -151,14 +138,14 @@ def test_an_audit_on_two_workers_is_that_of_one_machine(cluster: Cluster, here: 
     assert len(lines) > 10
 
 
-def test_attempts_that_run_twice_change_nothing(cluster: Cluster, here: Tables) -> None:
+def test_attempts_that_run_twice_change_nothing(cluster: Cluster, here: Rows) -> None:
     settings = [f"--conf={name}={value}" for name, value in SPECULATION.items()]
     assert_equal(audited(cluster, cluster.shared / "twice", *settings), here)
 
 
 @pytest.mark.parametrize(("victims", "most"), [(executors, 3), (pythons, 1)])
 def test_what_is_killed_with_a_task_in_flight_is_made_good(
-    victims: Callable[[Cluster], Sequence[int]], most: int, cluster: Cluster, here: Tables
+    victims: Callable[[Cluster], Sequence[int]], most: int, cluster: Cluster, here: Rows
 ) -> None:
     out = cluster.shared / f"killed-{victims.__name__}"
     with killing(lambda: victims(cluster), most) as killed:
@@ -167,7 +154,7 @@ def test_what_is_killed_with_a_task_in_flight_is_made_good(
     assert_equal(found, here)
 
 
-def test_of_a_driver_that_is_killed_nothing_looks_finished(cluster: Cluster, here: Tables) -> None:
+def test_of_a_driver_that_is_killed_nothing_looks_finished(cluster: Cluster, here: Rows) -> None:
     out = cluster.shared / "killed-driver"
     with started(cluster, "audit", DUMP, "--out", out, *cluster.settings) as process:
         end = time.monotonic() + 120

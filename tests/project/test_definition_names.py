@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+from analytics.version import PACKAGES
 from tests.support.checkout import files_of
 
-PACKAGES = ("analytics", "jobs", "reports", "schemas")
 DATA = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 WORDS: dict[str, str] = DATA["words"]
 EXCEPTIONS: list[str] = DATA["exceptions"]

@@ -11,23 +11,14 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from jobs.cli.main import PACKAGES
+from analytics.version import PACKAGES
+from tests.support.built_wheel import built_wheel
 from tests.support.checkout import files_of
 
 
 @pytest.fixture(scope="module")
 def wheel(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy of the checkout, so that nothing is left in it."""
-    copy = tmp_path_factory.mktemp("checkout")
-    for path in files_of(repository):
-        if path.parts[0] in {*PACKAGES, "pyproject.toml", "README.md"}:
-            (copy / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(repository / path, copy / path)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
-    build += ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", "dist", "."]
-    subprocess.run(build, cwd=copy, check=True)
-    (built,) = (copy / "dist").glob("*.whl")
-    return built
+    return built_wheel(repository, tmp_path_factory.mktemp("checkout"))
 
 
 def names_in(wheel: Path) -> set[PurePosixPath]:

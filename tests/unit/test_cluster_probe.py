@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import pickle
+import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 from analytics import cluster_probe
 from analytics.cluster_probe import ListedFile, check_executors, files_of, look_at
@@ -34,26 +35,29 @@ class Executors:
         self.fails: str | None = None
         self.tasks = 0
 
-    def range(self, _rows: int) -> Executors:
-        return self
-
-    def mapInArrow(self, look: Any, _schema: str) -> Executors:  # noqa: N802 - Spark's name
-        self._look = look
-        return self
-
-    def collect(self) -> list[dict[str, str]]:
+    def reports(self, look: Any) -> list[str | None]:
+        self.look = look
         if self.fails is not None:
             raise RuntimeError(self.fails)
         self.tasks += 1
-        found: Iterator[pa.RecordBatch] = self._look(iter(()))
-        report = json.loads(next(found).column(0)[0].as_py()) | {"host": "worker-7"}
+        # Spark sends a function to each task.
+        sent: Any = copied(look)
+        first, second = sent(0), sent(1)
+        assert second is None
+        report = json.loads(first) | {"host": "worker-7"}
         report["versions"] |= self.altered.get("versions", {})
-        return [{"report": json.dumps(report | self.altered.get("report", {}))}]
+        return [json.dumps(report | self.altered.get("report", {})), second]
+
+
+def copied(look: Any) -> Any:
+    pickler: Any = cloudpickle
+    return pickle.loads(pickler.dumps(look))
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_probe, "_SECONDS", 0)
+    monkeypatch.setattr(cluster_probe, "_called_in_tasks", Executors.reports)
 
 
 def check(executors: Any, folder: Path, *files: ListedFile) -> None:
@@ -96,6 +100,18 @@ def test_another_version_is_named(
     with pytest.raises(ClusterUnfitError, match=words):
         check(executors, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_all_that_executors_lack_is_one_line(tmp_path: Path) -> None:
+    executors = Executors()
+    executors.altered["versions"] = dict.fromkeys(("groupscope", "polars", "numba"))
+    with pytest.raises(ClusterUnfitError, match="groupscope, polars and numba are not ins") as told:
+        check(executors, tmp_path)
+    assert "the packages of requirements/worker.txt; ship_packages(spark)" in str(told.value)
+    executors.altered["versions"] = {"msgspec": None}
+    with pytest.raises(ClusterUnfitError, match="msgspec is not installed") as told:
+        check(executors, tmp_path)
+    assert "ship_packages" not in str(told.value)
 
 
 def test_an_input_that_is_not_there_or_older_is_named(tmp_path: Path) -> None:
@@ -146,7 +162,7 @@ def test_a_folder_that_one_side_does_not_see_is_named(tmp_path: Path) -> None:
             ),
             r"executors have another Python .* 3\.9",
         ),
-        ("ModuleNotFoundError: No module named 'pyarrow'", "executors lack the .* pyarrow"),
+        ("ModuleNotFoundError: No module named 'py4j'", "executors lack the Python package py4j"),
         ('java.io.IOException: Cannot run program "python3": error=2', "executors have no python3"),
     ],
 )
@@ -166,14 +182,10 @@ def test_what_else_goes_wrong_stays_what_it_is(tmp_path: Path) -> None:
 
 def test_the_look_is_sent_by_its_code_and_needs_nothing_of_this_program(tmp_path: Path) -> None:
     """An executor without groupscope says so, where a name in a module would not even load."""
-    import subprocess  # noqa: PLC0415
-
-    from pyspark import cloudpickle  # noqa: PLC0415
-
     executors = Executors()
     check(executors, tmp_path)
     pickler: Any = cloudpickle
-    (tmp_path / "look").write_bytes(pickler.dumps(executors._look))
+    (tmp_path / "look").write_bytes(pickler.dumps(executors.look))
     program = (
         "import pickle, sys, importlib.abc\n"
         "class None_(importlib.abc.MetaPathFinder):\n"
@@ -181,7 +193,7 @@ def test_the_look_is_sent_by_its_code_and_needs_nothing_of_this_program(tmp_path
         "        if name.split('.')[0] in ('analytics', 'jobs'): raise ImportError(name)\n"
         "sys.meta_path.insert(0, None_())\n"
         f"look = pickle.load(open({str(tmp_path / 'look')!r}, 'rb'))\n"
-        "print(next(look(iter(()))).column(0)[0])\n"
+        "print(look(0))\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
@@ -189,4 +201,4 @@ def test_the_look_is_sent_by_its_code_and_needs_nothing_of_this_program(tmp_path
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     assert report["versions"]["groupscope"] is None
-    assert report["ours"]["groupscope"]
+    assert report["versions"]["polars"]
