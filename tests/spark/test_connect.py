@@ -15,10 +15,13 @@ from analytics.questions.registry import QUESTIONS
 
 @pytest.mark.long
 def test_answers_over_spark_connect_are_those_of_one_process(
-    failover_dump: Path, repository: Path
+    failover_dump: Path, failover_workspace: Path, repository: Path
 ) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.spark.over_connect", str(failover_dump)],
+        [
+            *(sys.executable, "-m", "tests.spark.over_connect"),
+            *(str(failover_dump), str(failover_workspace)),
+        ],
         cwd=repository,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
@@ -34,4 +37,6 @@ def test_answers_over_spark_connect_are_those_of_one_process(
     assert {each.partition(".")[0] for each in report["tables"] if "." in each} <= set(QUESTIONS)
     assert report["rows"] > 1000
     assert report["commits"] > 100
+    assert report["is_stored_as_it_is"]
+    assert report["stored"] > 100
     assert report["error"].startswith("segment ")
