@@ -132,9 +132,7 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     )
 
 
-def _by_their_names(
-    given: Mapping[str, str], name: str, options: Sequence[str]
-) -> dict[str, str]:
+def _by_their_names(given: Mapping[str, str], name: str, options: Sequence[str]) -> dict[str, str]:
     """Return the options of a table by their names as they are documented.
 
     Raises:

@@ -2,8 +2,8 @@
 
 What a workspace holds is read by tasks from its files. What it does not hold, and tables of a dump,
 are replayed and asked where the read is planned, which has no session: as `open_dump` does it for a
-small dump. Their rows are handed to the tasks, so that no machine has to see a folder; the input has
-to be seen by the driver alone then.
+small dump. Their rows are handed to the tasks, so that no machine has to see a folder, and the
+driver alone the input.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
     from analytics.dump.files.inputs import Inputs
     from analytics.library.state import Answered
-    from analytics.questions.question import Question
 
 MOST_BYTES: Final = 256 << 20
 """So many bytes of rows are handed to tasks: they pass through the driver."""

@@ -59,7 +59,7 @@ def test_state_of_a_dump_is_that_of_open_dump(
 
 
 def test_a_question_and_its_gaps_are_tables(spark: SparkSession, failover_dump: Path) -> None:
-    folder = failover_dump / "broker-2"
+    folder = failover_dump / "broker-2" / "__consumer_offsets-9"
     with open_dump(str(folder)) as opened:
         answer = opened.replay(spark).lag(by="group")
         assert same(loaded(spark, folder, table="lag", by="group"), answer.lag)

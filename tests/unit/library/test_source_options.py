@@ -27,7 +27,7 @@ NO_PLAIN_VALUES = {
     ("region", "initial_offsets"),
     ("expiration", "kafka_version"),
 }
-"""Settings that no option has: states, what a command reads of files, and an option of the replay."""
+"""Settings that no option has: states, what a command reads of files, an option of the replay."""
 
 
 def asked(**options: str) -> SourceOptions:
