@@ -42,7 +42,7 @@ class KafkaDump(DataSource):
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self._asked = source_options(options)
+        self._request = source_options(options)
 
     @classmethod
     def name(cls) -> str:
@@ -55,9 +55,9 @@ class KafkaDump(DataSource):
         Raises:
             GroupscopeError: The input is not what it has to be.
         """
-        if not self._asked.is_decoded:
-            return from_arrow_schema(self._asked.schema)
-        return from_arrow_schema(_schema_of_logs(self._asked, self._inputs()))
+        if not self._request.is_decoded:
+            return from_arrow_schema(self._request.schema)
+        return from_arrow_schema(_schema_of_logs(self._request, self._inputs()))
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - ours is exact
         """Plan a read.
@@ -67,11 +67,11 @@ class KafkaDump(DataSource):
                 takes a session to make it.
         """
         inputs = self._inputs()
-        if self._asked.is_decoded and not inputs.workspaces:
-            return _log_reader(self._asked, inputs)
+        if self._request.is_decoded and not inputs.workspaces:
+            return _log_reader(self._request, inputs)
         from analytics.library.source_rows import table_reader  # noqa: PLC0415 - tasks need none
 
-        return table_reader(self._asked, inputs)
+        return table_reader(self._request, inputs)
 
     def _inputs(self) -> Inputs:
         """Recognise what was given.
@@ -82,7 +82,7 @@ class KafkaDump(DataSource):
         """
         from analytics.dump.files.inputs import recognize  # noqa: PLC0415 - tasks need none of it
 
-        inputs = recognize(self._asked.paths)
+        inputs = recognize(self._request.paths)
         _check_inputs(inputs)
         return inputs
 
@@ -105,23 +105,23 @@ def _check_inputs(inputs: Inputs) -> None:
         )
 
 
-def _schema_of_logs(asked: SourceOptions, inputs: Inputs) -> pa.Schema:
+def _schema_of_logs(request: SourceOptions, inputs: Inputs) -> pa.Schema:
     """Return the columns of a decoded table; what rows of logs always have is not nullable.
 
     Workspaces may be of archived rows, which lack all that a batch would say.
     """
     if inputs.workspaces:
-        return asked.schema
+        return request.schema
     from analytics.decode.records.tables import (  # noqa: PLC0415 - tasks need none of it
         schema_of_dump,
         table_schema,
     )
 
-    whole = schema_of_dump(table_schema(asked.table))
-    return pa.schema([whole.field(each) for each in asked.schema.names])
+    whole = schema_of_dump(table_schema(request.table))
+    return pa.schema([whole.field(each) for each in request.schema.names])
 
 
-def _log_reader(asked: SourceOptions, inputs: Inputs) -> DataSourceReader:
+def _log_reader(request: SourceOptions, inputs: Inputs) -> DataSourceReader:
     """Plan the slices of a dump's logs that tasks decode.
 
     Raises:
@@ -136,10 +136,10 @@ def _log_reader(asked: SourceOptions, inputs: Inputs) -> DataSourceReader:
     from analytics.dump.copies.slices import Edges  # noqa: PLC0415
 
     options = PlanOptions(
-        prefer_copy=asked.values.get(PREFER_COPY),
-        edges=Edges(strict_high_watermark=asked.flag(STRICT)),
+        prefer_copy=request.values.get(PREFER_COPY),
+        edges=Edges(strict_high_watermark=request.flag(STRICT)),
     )
-    line = asked.values.get(LINE, "")
+    line = request.values.get(LINE, "")
     slices = [each for each in plan(inputs, options, known_leaders).slices if each.line == line]
-    kind = FilteringSliceReader if asked.flag(PUSH_FILTERS) else SliceReader
-    return kind(asked.table, _schema_of_logs(asked, inputs), slices)
+    kind = FilteringSliceReader if request.flag(PUSH_FILTERS) else SliceReader
+    return kind(request.table, _schema_of_logs(request, inputs), slices)

@@ -111,9 +111,9 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     paths = _paths(given.pop(PATH, None), given.pop(PATHS, None))
     name = given.get(TABLE, _DEFAULT)
     _check_table(name)
-    asked = _question(name, given.get(QUESTION))
-    settings = {} if asked is None else settings_of(asked)
-    values = _by_their_names(given, name, (*_options_of(name, asked), *settings))
+    chosen = _question(name, given.get(QUESTION))
+    settings = {} if chosen is None else settings_of(chosen)
+    values = _by_their_names(given, name, (*_options_of(name, chosen), *settings))
     for each in (STRICT, PUSH_FILTERS):
         _flag(each, values.get(each, "false"))
     as_of = values.get(AS_OF)
@@ -121,7 +121,7 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
         paths,
         name,
         _wanted_columns(name, values.get(COLUMNS, "")),
-        None if asked is None else asked.name,
+        None if chosen is None else chosen.name,
         {
             settings[each].name: settings[each].read(each, value)
             for each, value in values.items()
@@ -132,27 +132,27 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     )
 
 
-def _by_their_names(given: Mapping[str, str], name: str, options: Sequence[str]) -> dict[str, str]:
+def _by_their_names(values: Mapping[str, str], name: str, options: Sequence[str]) -> dict[str, str]:
     """Return the options of a table by their names as they are documented.
 
     Raises:
         SettingRefusedError: The table has no such option.
     """
     known = {each.lower(): each for each in options}
-    for each in given:
+    for each in values:
         if each not in known:
             near = nearest_name(each, known)
             hint = f"did you mean {known[near]!r}?" if near else f"it has {', '.join(options)}"
             raise SettingRefusedError(f"table {name} has no option {each!r}: {hint}")
-    return {known[each]: value for each, value in given.items()}
+    return {known[each]: value for each, value in values.items()}
 
 
-def _options_of(name: str, asked: Question[Any, Any] | None) -> tuple[str, ...]:
+def _options_of(name: str, chosen: Question[Any, Any] | None) -> tuple[str, ...]:
     """Return the options that a table has, but for settings of a question."""
     kind = table(name).kind
     if kind in DECODED_KINDS:
         return (*OF_READ, LINE, *OF_DECODING)
-    if asked is not None or kind in REPLAYED_KINDS or questions_with(name):
+    if chosen is not None or kind in REPLAYED_KINDS or questions_with(name):
         return (*OF_READ, QUESTION, *OF_REPLAY, WORK)
     return OF_READ
 

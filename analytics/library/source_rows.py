@@ -66,11 +66,11 @@ _DATA_LOG: Final = "data_log"
 _FOLDERS: Final = {**KINDS, _DATA_LOG: DATA_LOGS}
 
 
-def table_reader(asked: SourceOptions, inputs: Inputs) -> DataSourceReader:
-    """Plan the read of a table of a workspace, or of one that is replayed or asked.
+def table_reader(request: SourceOptions, inputs: Inputs) -> DataSourceReader:
+    """Plan the read of a table of a workspace, or of one that is replayed or request.
 
     Args:
-        asked: The table, and what of it.
+        request: The table, and what of it.
         inputs: A workspace; or a dump, unless the table is one of decoded records.
 
     Raises:
@@ -78,17 +78,17 @@ def table_reader(asked: SourceOptions, inputs: Inputs) -> DataSourceReader:
             session is needed to make it.
     """
     if not inputs.workspaces:
-        return RowsReader(_made(asked, None))
+        return RowsReader(_replayed_or_answered(request, None))
     space = Workspace(inputs.workspaces[0])
-    if asked.is_decoded:
-        return FilesReader(asked.schema, _decoded_files(asked, space))
+    if request.is_decoded:
+        return FilesReader(request.schema, _decoded_files(request, space))
     manifest = space.manifest()
-    files = [] if asked.is_asked else _files(space, _folder(asked.table))
+    files = [] if request.is_asked else _files(space, _folder(request.table))
     if files:
-        return FilesReader(asked.schema, files)
-    if table(asked.table).kind == _DATA_LOG:
-        raise _lacking(asked, space, "decode the dump's data topics with it")
-    return RowsReader(_made(asked, manifest))
+        return FilesReader(request.schema, files)
+    if table(request.table).kind == _DATA_LOG:
+        raise _lacking(request, space, "decode the dump's data topics with it")
+    return RowsReader(_replayed_or_answered(request, manifest))
 
 
 # Tables that a workspace holds.
@@ -98,7 +98,7 @@ def _folder(name: str) -> str:
     return f"{_FOLDERS[table(name).kind]}/{name}"
 
 
-def _decoded_files(asked: SourceOptions, space: Workspace) -> list[tuple[str, int]]:
+def _decoded_files(request: SourceOptions, space: Workspace) -> list[tuple[str, int]]:
     """Return the files of a decoded table, and how many bytes each has.
 
     Raises:
@@ -107,18 +107,18 @@ def _decoded_files(asked: SourceOptions, space: Workspace) -> list[tuple[str, in
         WorkspaceError: It has no decoded records, or the line is none of its lines.
     """
     for each in OF_DECODING:
-        if each in asked.values:
+        if each in request.values:
             raise SettingRefusedError(
                 f"option {each} says how logs are read, and those of {space.location} are decoded"
             )
     refuse_without_records(space)
     source = decoded_workspace(space)
     refuse_without_tables(source)
-    line = asked.values.get(LINE, "")
+    line = request.values.get(LINE, "")
     folder = f"{DIVERGED}/{line}/{DECODED}" if line else DECODED
-    files = _files(source, f"{folder}/{asked.table}")
+    files = _files(source, f"{folder}/{request.table}")
     if not files:
-        raise _lacking(asked, source, "decode the dump again")
+        raise _lacking(request, source, "decode the dump again")
     return files
 
 
@@ -130,12 +130,12 @@ def _files(space: Workspace, folder: str) -> list[tuple[str, int]]:
     ]
 
 
-def _lacking(asked: SourceOptions, space: Workspace, how: str) -> WorkspaceError:
+def _lacking(request: SourceOptions, space: Workspace, how: str) -> WorkspaceError:
     """Return what is said of a table that a workspace does not hold."""
-    line = asked.values.get(LINE, "")
+    line = request.values.get(LINE, "")
     of_line = f" of line {line!r}" if line else ""
     return WorkspaceError(
-        f"{space.location} has no table {asked.table}{of_line}: {how}; it has {_held(space)}"
+        f"{space.location} has no table {request.table}{of_line}: {how}; it has {_held(space)}"
     )
 
 
@@ -152,40 +152,40 @@ def _held(space: Workspace) -> str:
 # Tables that are made where the read is planned.
 
 
-def _made(asked: SourceOptions, manifest: Mapping[str, Any] | None) -> pa.Table:
+def _replayed_or_answered(request: SourceOptions, manifest: Mapping[str, Any] | None) -> pa.Table:
     """Return rows of a table that is replayed, or of the answer to a question.
 
     Args:
-        asked: The table, and what of it.
+        request: The table, and what of it.
         manifest: Of the workspace that is asked; None for a dump.
 
     Raises:
         GroupscopeError: As `table_reader`.
     """
-    _check_makable(asked)
-    with _state(asked, manifest) as state:
-        if asked.is_of_state:
-            rows = state.replayed.tables.read(asked.table, asked.schema.names)
+    _check_makable(request)
+    with _state(request, manifest) as state:
+        if request.is_of_state:
+            rows = state.replayed.tables.read(request.table, request.schema.names)
         else:
-            rows = _of_answer(asked, _answered(asked, state)).select(asked.schema.names)
+            rows = _of_answer(request, _answered(request, state)).select(request.schema.names)
     if rows.nbytes > MOST_BYTES:
         raise EnvironmentUnfitError(
-            f"table {asked.table} has {rows.num_rows:,} rows, too many to be handed to tasks: "
-            f"{_instead(asked)}"
+            f"table {request.table} has {rows.num_rows:,} rows, too many to be handed to tasks: "
+            f"{_instead(request)}"
         )
-    return rows.cast(asked.schema)
+    return rows.cast(request.schema)
 
 
-def _check_makable(asked: SourceOptions) -> None:
+def _check_makable(request: SourceOptions) -> None:
     """Refuse a table that is neither replayed nor the answer to one question.
 
     Raises:
         InputNotRecognizedError: A command writes it.
         SettingRefusedError: Several questions have it, and none is named; or no option can ask.
     """
-    if asked.is_of_state or asked.question is not None:
+    if request.is_of_state or request.question is not None:
         return
-    name = asked.table
+    name = request.table
     if table(name).kind == _DATA_LOG:
         raise InputNotRecognizedError(
             f"table {name} is made when a dump is decoded: load a workspace of it"
@@ -210,7 +210,7 @@ def _check_makable(asked: SourceOptions) -> None:
 
 
 @contextmanager
-def _state(asked: SourceOptions, manifest: Mapping[str, Any] | None) -> Iterator[State]:
+def _state(request: SourceOptions, manifest: Mapping[str, Any] | None) -> Iterator[State]:
     """Hand over the state that is asked about.
 
     A workspace that was replayed is asked as it is; where an option names another release, or what
@@ -223,111 +223,113 @@ def _state(asked: SourceOptions, manifest: Mapping[str, Any] | None) -> Iterator
     replay: Mapping[str, Any] = {}
     if manifest is not None:
         replay = manifest.get("replay", {})
-        space = Workspace(asked.paths[0])
+        space = Workspace(request.paths[0])
         refuse_without_records(space)
         if not is_small_workspace(manifest):
-            raise _too_large(asked, space)
-        if replay and not _is_replayed_anew(asked):
+            raise _too_large(request, space)
+        if replay and not _is_replayed_anew(request):
             yield State(None, space, (), named_release(manifest))
             return
-    instant: dict[str, Any] = {"as_of": asked.as_of}
-    if replay and asked.as_of is None and not _is_of_end(asked):
+    instant: dict[str, Any] = {"as_of": request.as_of}
+    if replay and request.as_of is None and not _is_of_end(request):
         own = replayed_instant(replay["as_of"])
         instant = {"as_of": own.timestamp_ms, "ends": own.offsets}
-    with open_dump(*asked.paths, work=_work(asked)) as dump:
+    with open_dump(*request.paths, work=_work(request)) as dump:
         try:
             state = dump.replay(
                 **instant,
-                kafka_version=asked.values.get(KAFKA_VERSION),
-                assume=asked.names(ASSUME) or assumed_in(manifest or {}),
-                tables=_needs(asked),
+                kafka_version=request.values.get(KAFKA_VERSION),
+                assume=request.names(ASSUME) or assumed_in(manifest or {}),
+                tables=_needs(request),
             )
         except EnvironmentUnfitError:
-            raise _too_large(asked) from None
+            raise _too_large(request) from None
         yield state
 
 
-def _is_replayed_anew(asked: SourceOptions) -> bool:
+def _is_replayed_anew(request: SourceOptions) -> bool:
     """Return whether a workspace that was replayed is no answer as it is."""
-    is_other = any(each in asked.values for each in OF_REPLAY)
-    return is_other or asked.is_of_state or _is_of_end(asked)
+    is_other = any(each in request.values for each in OF_REPLAY)
+    return is_other or request.is_of_state or _is_of_end(request)
 
 
-def _is_of_end(asked: SourceOptions) -> bool:
+def _is_of_end(request: SourceOptions) -> bool:
     """Return whether a question is asked at the end of a dump, and replays it around an instant."""
-    return asked.question is not None and STATES_AROUND in question(asked.question).setting_names
+    return (
+        request.question is not None and STATES_AROUND in question(request.question).setting_names
+    )
 
 
-def _needs(asked: SourceOptions) -> Sequence[str]:
+def _needs(request: SourceOptions) -> Sequence[str]:
     """Return the tables of state and history that are replayed.
 
     Raises:
         SettingRefusedError: A value is none of its setting's.
     """
-    if asked.question is None:
-        return [asked.table]
-    found = question(asked.question)
-    return found.needs_of(found.settings_from(asked.settings))
+    if request.question is None:
+        return [request.table]
+    found = question(request.question)
+    return found.needs_of(found.settings_from(request.settings))
 
 
-def _work(asked: SourceOptions) -> str | None:
+def _work(request: SourceOptions) -> str | None:
     """Return the folder for tables while they are needed.
 
     Raises:
         SettingRefusedError: It is no folder.
     """
-    work = asked.values.get(WORK)
+    work = request.values.get(WORK)
     if work is not None and not Path(work).is_dir():
         raise SettingRefusedError(f"option {WORK} is {work!r}, which is no folder")
     return work
 
 
-def _too_large(asked: SourceOptions, space: Workspace | None = None) -> EnvironmentUnfitError:
+def _too_large(request: SourceOptions, space: Workspace | None = None) -> EnvironmentUnfitError:
     """Return what is said where a session is needed: of a dump, or of a workspace that lacks it."""
     held = "" if space is None else f"; the workspace has {_held(space)}"
     return EnvironmentUnfitError(
-        f"{asked.paths[0]} is too large to make table {asked.table} of it without a session: "
-        f"{_instead(asked)}{held}"
+        f"{request.paths[0]} is too large to make table {request.table} of it without a session: "
+        f"{_instead(request)}{held}"
     )
 
 
-def _answered(asked: SourceOptions, state: State) -> Answered:
+def _answered(request: SourceOptions, state: State) -> Answered:
     """Ask the question.
 
     Raises:
         GroupscopeError: As `State.ask`; it says which question.
     """
-    name = str(asked.question)
+    name = str(request.question)
     try:
-        return state.ask(name, **asked.settings)
+        return state.ask(name, **request.settings)
     except SettingRefusedError as error:
-        raise SettingRefusedError(f"{name}, for table {asked.table}: {error}") from error
+        raise SettingRefusedError(f"{name}, for table {request.table}: {error}") from error
 
 
-def _of_answer(asked: SourceOptions, answer: Answered) -> pa.Table:
+def _of_answer(request: SourceOptions, answer: Answered) -> pa.Table:
     """Return a table of an answer, or what it cannot tell.
 
     Raises:
         SettingRefusedError: With these settings the question does not answer with the table.
     """
-    if asked.table == GAPS:
+    if request.table == GAPS:
         return table_of_frame(GAPS, answer.gaps)
-    if asked.table not in answer.tables:
+    if request.table not in answer.tables:
         raise SettingRefusedError(
-            f"{answer.question} does not answer with table {asked.table} as it was asked; it has "
+            f"{answer.question} does not answer with table {request.table} as it was asked; it has "
             f"{', '.join((*answer.tables, GAPS))}"
         )
-    return answer.to_arrow(asked.table)
+    return answer.to_arrow(request.table)
 
 
-def _instead(asked: SourceOptions) -> str:
+def _instead(request: SourceOptions) -> str:
     """Return what makes a table where this cannot be done without a session."""
-    if asked.is_of_state:
+    if request.is_of_state:
         return (
             "open_dump(...).replay(spark) has it, and so has a workspace that groupscope replay "
             "wrote (--out)"
         )
     return (
-        f"open_dump(...).replay(spark).{asked.question}() has it, and so has a workspace in which "
-        f"a command kept it (--out)"
+        f"open_dump(...).replay(spark).{request.question}() has it, and so has a workspace in "
+        f"which a command kept it (--out)"
     )

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from analytics.decode.workload import SMALL_BYTES, SMALL_RECORDS
 from analytics.errors import InputNotRecognizedError, SettingRefusedError
 from analytics.library.source_options import (
     BESIDE_THE_DUMP,
+    LINE,
+    OF_DECODING,
+    OF_READ,
+    OF_REPLAY,
+    QUESTION,
     STATES_AROUND,
+    WORK,
     SourceOptions,
+    questions_with,
     schema_of,
     settings_of,
     source_options,
@@ -40,6 +50,24 @@ def test_every_table_has_the_columns_of_its_contract(name: str) -> None:
     found = from_arrow_schema(schema_of(name))
     columns = [(each.name, each.dataType.simpleString()) for each in found.fields]
     assert columns == [(each.name, each.type) for each in tables()[name].columns]
+
+
+def test_the_page_names_every_option_and_how_much_is_small(repository: Path) -> None:
+    text = (repository / "docs" / "data-source.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == {
+        *(*OF_READ, *OF_DECODING, *OF_REPLAY),
+        *(LINE, QUESTION, WORK),
+    }
+    assert f"{SMALL_BYTES >> 20} MB of logs, and {SMALL_RECORDS:,} records" in " ".join(
+        text.split()
+    )
+    for name in BESIDE_THE_DUMP:
+        assert f"`{name}`" in text
+
+
+def test_no_two_questions_that_can_be_asked_have_a_table_but_for_those_of_an_incident() -> None:
+    several = {name for name in tables() if len([each.name for each in questions_with(name)]) > 1}
+    assert several == {"gaps", "offset_verdicts"}
 
 
 def test_of_no_table_it_is_the_commits() -> None:
