@@ -1,6 +1,7 @@
 """Bytes to tables to answers: `wire`, `dump`, `decode`, then `replay` and `evaluate`.
 
-`open_dump` is the door for notebooks and jobs of others; Spark's side is loaded when it is used.
+`open_dump` is the door for notebooks and jobs of others, `KafkaDump` that for Spark's own readers;
+Spark's side is loaded when it is used.
 `ship_packages` gives executors that lack groupscope what runs here.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from analytics.library.data_source import KafkaDump
     from analytics.library.dump import Dump, open_dump
     from analytics.library.state import State
     from analytics.package_archive import ship_packages
 
-__all__ = ["Dump", "State", "open_dump", "ship_packages"]
+__all__ = ["Dump", "KafkaDump", "State", "open_dump", "ship_packages"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - of what is asked for
@@ -21,6 +23,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of what is asked for
         from analytics.library import dump  # noqa: PLC0415 - heavy
 
         return getattr(dump, name)
+    if name == "KafkaDump":
+        from analytics.library.data_source import KafkaDump  # noqa: PLC0415 - likewise
+
+        return KafkaDump
     if name == "State":
         from analytics.library.state import State  # noqa: PLC0415
 

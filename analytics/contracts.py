@@ -35,6 +35,17 @@ ARROW_TYPES: Final = {
             [("member_id", pa.string()), ("client_id", pa.string()), ("client_host", pa.string())]
         )
     ),
+    (
+        "array<struct<copy:string,topic:string,partition:int,offset:bigint,segment:string,"
+        "batch_position:bigint>>"
+    ): pa.list_(
+        pa.struct(
+            [
+                *(("copy", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
+                *(("offset", pa.int64()), ("segment", pa.string()), ("batch_position", pa.int64())),
+            ]
+        )
+    ),
 }
 """Arrow's types by the names that contracts have, which are Spark's."""
 

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from analytics.decode.source import KafkaDump
+from analytics import KafkaDump
 from analytics.dump.records.segment_reader import read_segment
 from benchmarks.data import Data, segments_in, size_of
 from benchmarks.measure import Contestant, Times, interleaved, ratio, tree_cpu

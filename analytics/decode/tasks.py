@@ -23,6 +23,7 @@ from analytics.decode.records.chunks import (
 )
 from analytics.decode.records.frames import RowBuffer
 from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, Origin, decoded_schema
+from analytics.decode.workload import packed_sizes
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.records.raw_records import take_records
@@ -301,19 +302,8 @@ class TaskReport:
 
 
 def packed(slices: Sequence[Slice], task_bytes: int = TASK_BYTES) -> list[list[int]]:
-    """Pack slices, in order, into tasks of about ``task_bytes``; the result is slice numbers.
-
-    It depends on the dump alone, so equal input gives equal parts on any cluster.
-    """
-    tasks: list[list[int]] = []
-    filled = task_bytes
-    for number, each in enumerate(slices):
-        if filled >= task_bytes:
-            tasks.append([])
-            filled = 0
-        tasks[-1].append(number)
-        filled += each.to_position - each.from_position
-    return tasks
+    """Pack slices, in order, into tasks of about ``task_bytes``; the result is slice numbers."""
+    return packed_sizes([each.to_position - each.from_position for each in slices], task_bytes)
 
 
 def decode_here(slices: Sequence[Slice], settings: Settings) -> list[TaskReport]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,3 +30,26 @@ def is_small_workspace(manifest: Manifest) -> bool:
     logs = (each for each in manifest["partitions"] if each.get("is_leading", True))
     size: int = sum(each.get("size") or 0 for each in logs)
     return records <= SMALL_RECORDS and size <= SMALL_LOGS
+
+
+def packed_sizes(sizes: Sequence[int], task_bytes: int) -> list[list[int]]:
+    """Pack what is to be read, in order, into tasks of about so many bytes.
+
+    It depends on the sizes alone, so equal input gives equal parts on any cluster.
+
+    Args:
+        sizes: Of each, in bytes.
+        task_bytes: Of a task; what is larger is a task of its own.
+
+    Returns:
+        The numbers of what each task reads.
+    """
+    tasks: list[list[int]] = []
+    filled = task_bytes
+    for number, size in enumerate(sizes):
+        if filled >= task_bytes:
+            tasks.append([])
+            filled = 0
+        tasks[-1].append(number)
+        filled += size
+    return tasks

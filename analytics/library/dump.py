@@ -30,7 +30,14 @@ from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
-from analytics.replay.dump.choices import COMPLETE_ARCHIVE, assumed_of, instant_milliseconds, moment
+from analytics.replay.dump.choices import (
+    COMPLETE_ARCHIVE,
+    assumed_of,
+    check_assumptions,
+    checked_release,
+    instant_milliseconds,
+    moment,
+)
 from analytics.replay.dump.followed_lines import followed_lines, of_history, read_before_swaps
 from analytics.replay.dump.times import remarks
 from analytics.replay.log.log_times import AsOf
@@ -123,8 +130,12 @@ class Dump:
             EnvironmentUnfitError: There is no session, and the dump needs one.
             CannotTellError: The instant is before the dump's first record, or in a partition that
                 the dump has no copy of.
+            SettingRefusedError: Nothing is called so that is assumed, or it is no release.
             GroupscopeError: An input is not what it has to be.
         """
+        check_assumptions(assume)
+        if kafka_version is not None:
+            checked_release(kafka_version)
         time_ms = None if as_of is None else instant_milliseconds(as_of)
         frames = (each.frame for each in self._found.raw_rows if each.frame is not None)
         spark = spark or next((each.sparkSession for each in frames), None)

@@ -6,14 +6,16 @@ workspace gives an `Answer`. The questions there are stand in `analytics.questio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 
 from analytics.contracts import check_columns, check_values
+from analytics.errors import SettingRefusedError
 from analytics.tables.stored_tables import StoredTables
+from schemas.names import did_you_mean
 
 if TYPE_CHECKING:
     from analytics.questions.answer import Answer
@@ -21,6 +23,17 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 S = TypeVar("S")
+
+
+def check_choice(setting: str, value: str, choices: Iterable[str]) -> None:
+    """Check that a setting is one of the words that it may be.
+
+    Raises:
+        SettingRefusedError: It is none of them.
+    """
+    words = tuple(choices)
+    if value not in words:
+        raise SettingRefusedError(f"{setting} is {value!r}: {did_you_mean(value, words, 'it is')}")
 
 
 @dataclass(frozen=True)

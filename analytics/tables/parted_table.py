@@ -65,7 +65,8 @@ def by_group(rows: pl.DataFrame) -> pl.DataFrame:
 
 BY_GROUP: Final = Order(("group_id",), by_group)
 """The order of groups: what each has, which is in one part, stays in the order it is made in."""
-_AS_THEY_ARE: Final = Order((), lambda rows: rows)
+AS_THEY_ARE: Final = Order((), lambda rows: rows)
+"""No order: of rows that are in one part, or that nobody sorts."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class PartedTable:
     @classmethod
     def held(cls, rows: pa.Table) -> PartedTable:
         """Return a table that is here, in order."""
-        return cls(rows.schema, [rows], _AS_THEY_ARE)
+        return cls(rows.schema, [rows], AS_THEY_ARE)
 
     @classmethod
     def of_contract(

@@ -1,6 +1,6 @@
 """Asks a dump over Spark Connect and without Spark; prints as JSON where the answers differ.
 
-    python -m tests.spark.over_connect DUMP
+    python -m tests.spark.over_connect DUMP WORKSPACE
 
 A process of its own: Spark Connect and a session of the classic kind do not go together in one.
 """
@@ -16,14 +16,16 @@ import polars as pl
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.dataframe import DataFrame
 
-from analytics import State, open_dump
-from analytics.decode.source import KafkaDump
+from analytics import KafkaDump, State, open_dump
 from analytics.errors import InputUnreadableError
 from analytics.questions.expiration import question as expiration
 from analytics.questions.lag import question as lag
 from analytics.questions.timeline import group_verdicts
 from analytics.spark_tasks import run_tasks
+from analytics.tables.stored_tables import StoredTables
+from analytics.workspace import Workspace
 from tests.conftest import ELECTION
+from tests.support.value_order import in_value_order
 
 QUESTIONS = {
     "lag": {"by": "group"},
@@ -46,12 +48,7 @@ def tables_of(state: State) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def framed(table: pl.DataFrame | DataFrame) -> pl.DataFrame:
     """Return a table with its rows in an order of their values."""
-    rows = pl.DataFrame(pl.from_arrow(table.toArrow())) if isinstance(table, DataFrame) else table
-    rows = rows.with_columns(pl.selectors.datetime().cast(pl.Datetime("us", "UTC")))
-    as_text = rows.with_columns(pl.selectors.by_dtype(pl.List(pl.String)).cast(pl.List(pl.String)))
-    return as_text.select(pl.struct(pl.all()).map_elements(repr, pl.String).alias("row")).sort(
-        "row"
-    )
+    return in_value_order(table.toArrow() if isinstance(table, DataFrame) else table)
 
 
 def damaged(number: int) -> int:
@@ -59,7 +56,7 @@ def damaged(number: int) -> int:
     raise InputUnreadableError(f"segment {number} is damaged")
 
 
-def main(dump: str) -> None:
+def main(dump: str, workspace: str) -> None:
     """Compare, and print what differs."""
     spark = SparkSession.builder.remote("local[2]").getOrCreate()
     with open_dump(dump) as opened:
@@ -76,6 +73,8 @@ def main(dump: str) -> None:
         there = dict(tables_of(state))
     spark.dataSource.register(KafkaDump)
     commits = spark.read.format("kafka_dump").option("table", "offset_commit").load(dump)
+    stored = spark.read.format("kafka_dump").option("table", "offset_history").load(workspace)
+    files = in_value_order(StoredTables(Workspace(workspace)).read("offset_history"))
     try:
         error = str(run_tasks(spark, 3, damaged))
     except InputUnreadableError as raised:
@@ -90,6 +89,8 @@ def main(dump: str) -> None:
         ],
         "rows": sum(each.height for each in there.values()),
         "commits": commits.count(),
+        "is_stored_as_it_is": framed(stored).equals(files),
+        "stored": files.height,
         "error": error,
     }
     print(json.dumps(report))
@@ -97,4 +98,4 @@ def main(dump: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

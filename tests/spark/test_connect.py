@@ -16,10 +16,13 @@ from tests.support.worker_environments import pins_of, python_with
 
 @pytest.mark.long
 def test_answers_over_spark_connect_are_those_of_one_process(
-    failover_dump: Path, repository: Path
+    failover_dump: Path, failover_workspace: Path, repository: Path
 ) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.spark.over_connect", str(failover_dump)],
+        [
+            *(sys.executable, "-m", "tests.spark.over_connect"),
+            *(str(failover_dump), str(failover_workspace)),
+        ],
         cwd=repository,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
@@ -35,6 +38,8 @@ def test_answers_over_spark_connect_are_those_of_one_process(
     assert {each.partition(".")[0] for each in report["tables"] if "." in each} <= set(QUESTIONS)
     assert report["rows"] > 1000
     assert report["commits"] > 100
+    assert report["is_stored_as_it_is"]
+    assert report["stored"] > 100
     assert report["error"].startswith("segment ")
 
 

@@ -21,7 +21,8 @@ from analytics.questions.describe.description import (
     described_groups,
     nothing_described,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Question, check_choice
+from schemas import table
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -226,6 +227,17 @@ class DescribeSettings:
     end_offsets: str | None = None
     epoch: int | None = None
     is_compared: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what nobody can describe.
+
+        Raises:
+            SettingRefusedError: `what` or `group_type` is no such word.
+        """
+        check_choice("what", self.what, (OFFSETS, MEMBERS, STATE))
+        types = table("groups").column("group_type").closed
+        if self.group_type is not None and types is not None:
+            check_choice("group_type", self.group_type, types.values)
 
 
 def describe(state: ReplayedWorkspace, settings: DescribeSettings) -> Answer:

@@ -40,7 +40,7 @@ from analytics.questions.expiration.tables import (
     ReplayedFacts,
     expiration_tables,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Question, check_choice
 from analytics.replay.dump.choices import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds
@@ -70,7 +70,7 @@ from analytics.replayed.whole_groups import (
 from analytics.tables.buckets import packed
 from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
-from schemas.expiration_rules import audit_rules, group_endings
+from schemas.expiration_rules import audit_rules, expiration_eras, group_endings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -266,6 +266,15 @@ class ExpirationSettings:
     end_offsets: str | None = None
     with_requests: bool = True
     most: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse rules that there are none of.
+
+        Raises:
+            SettingRefusedError: `rules` is no name of an era.
+        """
+        if self.rules is not None:
+            check_choice("rules", self.rules, expiration_eras())
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from analytics.questions.lag.table import (
     evaluate_lag,
     worst_first,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Question, check_choice
 from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
@@ -113,6 +113,14 @@ class LagSettings:
     end_offsets: str | None = None
     since: ReplayedWorkspace | None = None
     with_capacity: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing is added up by.
+
+        Raises:
+            SettingRefusedError: `by` is no such word.
+        """
+        check_choice("by", self.by, (PARTITION, *BY))
 
 
 def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:

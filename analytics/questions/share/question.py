@@ -19,7 +19,7 @@ from analytics.gaps.internal_topics import partition_count
 from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs
-from analytics.questions.question import Question
+from analytics.questions.question import Question, check_choice
 from analytics.questions.share.backlog import (
     NO_END,
     ShareQuestion,
@@ -98,6 +98,14 @@ class BacklogSettings:
 
     by: str = PARTITION
     end_offsets: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing is added up by.
+
+        Raises:
+            SettingRefusedError: `by` is no such word.
+        """
+        check_choice("by", self.by, (PARTITION, *BY))
 
 
 def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:

@@ -14,11 +14,12 @@ from analytics.decode.selection import Selection
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.gaps.gap import Gap, gap
 from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.questions.question import Question, check_choice
 from analytics.questions.usage.bucket_answers import WantedGroups
 from analytics.questions.usage.cleaner import LogSettings, milliseconds
 from analytics.questions.usage.deletions import GROUPS_COLUMNS, OFFSETS_COLUMNS
 from analytics.questions.usage.key_usage import EXPIRED
+from analytics.questions.usage.sums import BY
 from analytics.questions.usage.tables import KnownState, UsageAsked, usage_tables
 from analytics.replay.dump.times import end_of
 from analytics.replay.dump.times import milliseconds as milliseconds_of
@@ -222,6 +223,14 @@ class UsageSettings:
     disk: int | None = None
     groups: tuple[str, ...] = ()
     exclude_groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what nothing is added up by.
+
+        Raises:
+            SettingRefusedError: `by` is no such word.
+        """
+        check_choice("by", self.by, BY)
 
 
 def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:

@@ -8,7 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from analytics.epoch_times import EPOCH, milliseconds_of
+from analytics.errors import SettingRefusedError
 from schemas import CONSUMER_OFFSETS
+from schemas.names import did_you_mean
+from schemas.releases import OLDEST, release_key
 
 if TYPE_CHECKING:
     from schemas.manifest import AsOfEntry, Manifest
@@ -72,6 +75,21 @@ UNCLEAN_ELECTIONS_OFF: Final = "unclean-elections-off"
 """Settings that a person gives say `unclean.leader.election.enable=false`."""
 ONE_REPLICA: Final = "one-replica"
 """Settings that a person gives say `offsets.topic.replication.factor=1`."""
+ASSUMPTIONS: Final = (
+    *(NO_TRANSACTIONS, COMPLETE_ARCHIVE, CLEAN_ELECTIONS, UNCLEAN_ELECTIONS_OFF, ONE_REPLICA),
+)
+
+
+def check_assumptions(assume: Iterable[str]) -> None:
+    """Check that all that is assumed is something that can be.
+
+    Raises:
+        SettingRefusedError: A word is none of `ASSUMPTIONS`.
+    """
+    for each in assume:
+        if each not in ASSUMPTIONS:
+            hint = did_you_mean(each, ASSUMPTIONS, "there are")
+            raise SettingRefusedError(f"nothing is called {each!r} that can be assumed: {hint}")
 
 
 def archived(manifest: Manifest, topic: str) -> frozenset[int]:
@@ -123,3 +141,26 @@ def assumed_in(manifest: Manifest) -> list[str]:
     """Return what was assumed when a workspace was replayed."""
     replay = manifest.get("replay")
     return [] if replay is None else list(replay.get("assumed", ()))
+
+
+# The release whose rules a person names.
+
+_PARTS_OF_A_LINE: Final = 2
+
+
+def checked_release(release: str) -> str:
+    """Return a release of Kafka ("3.9", "4.3.1"), whose rules are known.
+
+    Raises:
+        SettingRefusedError: It is none, or older than any whose rules are known.
+    """
+    parts = release.split(".")
+    if len(parts) < _PARTS_OF_A_LINE or not all(
+        part.isascii() and part.isdecimal() for part in parts
+    ):
+        raise SettingRefusedError(f"invalid release {release!r}: write it as 3.9 or 4.3.1")
+    if release_key(release) < release_key(OLDEST):
+        raise SettingRefusedError(
+            f"release {release} is older than any whose rules are known; the oldest is {OLDEST}"
+        )
+    return release

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from analytics.epoch_times import milliseconds_of
+from analytics.errors import SettingRefusedError
 from analytics.replay.dump.choices import (
     CLEAN_ELECTIONS,
     COMPLETE_ARCHIVE,
@@ -21,6 +22,7 @@ from analytics.replay.dump.choices import (
     ONE_REPLICA,
     UNCLEAN_ELECTIONS_OFF,
     BeforeEnd,
+    checked_release,
     iso_time,
     moment,
 )
@@ -28,7 +30,6 @@ from jobs.cli.console import Console
 from jobs.cli.options.shared import in_order
 from schemas import INTERNAL_TOPICS
 from schemas.catalog import CHECKPOINT_DELTA, KIP_932_TEXT
-from schemas.releases import OLDEST, release_key
 
 # What a person vouches for where the dump cannot tell, which every answer says: `--assume`.
 #
@@ -101,8 +102,6 @@ def refuse_other_options(accepted: Collection[str]) -> None:
             raise click.UsageError(f"{max(each.opts, key=len)} means nothing in this dialect")
 
 
-_PARTS_OF_A_LINE = 2
-
 _RELATIVE = re.compile(r"-(\d{1,6})([smhd])")
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MILLISECONDS = re.compile(r"-?\d{9,}")
@@ -144,21 +143,10 @@ def _ends(
 def _release(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
-    parts = value.split(".")
-    if len(parts) < _PARTS_OF_A_LINE or not all(_is_number(part) for part in parts):
-        raise click.BadParameter(
-            f"invalid release {value!r}: write it as 3.9 or 4.3.1", param=parameter
-        )
-    if release_key(value) < release_key(OLDEST):
-        raise click.BadParameter(
-            f"release {value} is older than any whose rules are known; the oldest is {OLDEST}",
-            param=parameter,
-        )
-    return value
-
-
-def _is_number(part: str) -> bool:
-    return part.isascii() and part.isdecimal()
+    try:
+        return checked_release(value)
+    except SettingRefusedError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
 
 
 class Instant(click.ParamType["int | BeforeEnd | None"]):
