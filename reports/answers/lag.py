@@ -20,7 +20,7 @@ _OPEN: Final = ("topic", "partition", "last_stable_offset")
 _MOST_NAMED: Final = 5
 _MAIN: Final = "lag"
 _BESIDE: Final = {"topic": "topic_readers", "group": "group_capacity"}
-"""Tables that are there where lag is added up, and that people are shown where they ask for them."""
+"""Tables that are there where lag is added up; people are shown them where they ask for them."""
 _PROBLEM: Final = "is_problem"
 
 
