@@ -81,6 +81,10 @@ format: setup ## put the sources into shape
 fuzz: $(VENV)/.fuzz-ready ## feed readers, decoders and questions mutated bytes, each for FUZZ_SECONDS (60)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -m fuzz $(ARGS)
 
+.PHONY: guides
+guides: setup ## run the commands of all guides, and write what they print now (minutes)
+	$(BIN)/python docs/render_guides.py
+
 .PHONY: docs
 docs: setup ## write the pages of tables, rules and gaps anew from the schemas
 	$(BIN)/python docs/render_tables.py

@@ -26,6 +26,9 @@ _SOUND: Final = ("caught_up", "moving", "behind", "idle", "stale")
 """Verdicts that need nobody's attention by themselves."""
 _OPEN: Final = ("topic", "partition", "last_stable_offset")
 _MOST_NAMED: Final = 5
+_MAIN: Final = "lag"
+_BESIDE: Final = {"topic": "topic_readers", "group": "group_capacity"}
+"""Tables that are there where lag is added up; people are shown them where they ask for them."""
 _PROBLEM: Final = "is_problem"
 
 
@@ -49,6 +52,7 @@ def lag_text(
         with_history: Show when statuses changed, and where offsets moved in steps.
     """
     rows, sums = figures["rows"], figures.get("sums")
+    is_asked = output_format.is_for_programs or output_format.table is not None
     if sums is None:
         sections = [LongSection(rows, lag_section)]
     else:
@@ -57,14 +61,14 @@ def lag_text(
         sections.append(LongSection(tables["lag_growth"], _growth_section))
     if with_history:
         sections.append(LongSection(tables["status_history"], _beside("status_history")))
-        if tables["offset_moves"].num_rows or output_format.is_for_programs:
+        if tables["offset_moves"].num_rows or is_asked:
             sections.append(LongSection(tables["offset_moves"], moves_section))
+    if by in _BESIDE and is_asked:
+        sections.append(LongSection(tables[_BESIDE[by]], _beside(_BESIDE[by])))
     if output_format.is_for_programs:
-        if by == "topic":
-            sections.append(LongSection(tables["topic_readers"], _beside("topic_readers")))
-        if by == "group":
-            sections.append(LongSection(tables["group_capacity"], _beside("group_capacity")))
         return rendered(sections, output_format, metadata)
+    if not output_format.has(_MAIN):
+        return render(sections, output_format, metadata)
     held = _open_transactions_text(rows)
     notes = [
         *_notes(sections[0].rows, metadata, output_format.width),

@@ -126,9 +126,9 @@ def _epochs_section(epochs: pa.Table) -> Section:
 def _for_people(
     shown: Mapping[str, pa.Table], counts: Mapping[str, int], output_format: OutputFormat
 ) -> list[Section]:
-    """Return the tables with rows; what led to an epoch stands in its line.
+    """Return the tables with rows, and the one that is asked for.
 
-    The details of causes are shown where people ask for them.
+    What led to an epoch stands in its line; the details are shown where people ask for them.
 
     Args:
         shown: The rows.
@@ -142,7 +142,7 @@ def _for_people(
             more=counts[name] - shown[name].num_rows if is_counted else 0,
         )
         for name in _IN_ORDER
-        if shown[name].num_rows and (output_format.table or name != "rebalance_causes")
+        if output_format.table or (shown[name].num_rows and name != "rebalance_causes")
     ]
 
 

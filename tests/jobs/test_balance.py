@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 STORY = Path("tests/data/dumps/kafka-4.3.1-story/broker-1")
-FLAPPING = Path("tests/data/rebalances/flapping-indexer/broker-1/__consumer_offsets-31")
+FLAPPING = Path("examples/flapping-indexer/broker-1/__consumer_offsets-31")
 OF_STORY = ("__consumer_offsets-34", "__consumer_offsets-10", "__cluster_metadata-0")
 """Where idle-members and ledger-rr live, and what tells how many partitions topics have."""
 
@@ -72,6 +72,16 @@ def test_the_storm_is_named(rebalances: dict[str, Any]) -> None:
     assert "not recorded" in rebalances["not_recorded"]
     churn = {row["group_id"]: row["epochs"] for row in rebalances["churn"]}
     assert churn == {"flapping-indexer": 15, "idle-members": 2, "ledger-rr": 1}
+
+
+def test_a_table_that_is_asked_for_is_shown_without_rows_too(
+    groupscope: Groupscope, rebalances: dict[str, Any], workspace: Path
+) -> None:
+    assert rebalances["standing"] == []
+    asked = ("--group", "flapping-indexer", "--table", "standing", "--quiet")
+    run = groupscope("rebalances", workspace, *asked)
+    assert run.returncode == 0, run.stderr
+    assert "GROUP  WHAT  MEMBER  SINCE  DETAIL" in run.stdout
 
 
 def test_what_led_to_epochs_is_told(rebalances: dict[str, Any]) -> None:

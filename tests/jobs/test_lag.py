@@ -105,6 +105,28 @@ def test_share_groups_read_their_topics_too(
     assert index["vehicle-pings", "hub-monitor"] == "committed"
 
 
+@pytest.mark.parametrize(
+    ("table", "options", "row"),
+    [
+        ("topic_readers", ("--by", "topic"), "pickup-jobs pickup-dispatch share owns -"),
+        ("group_capacity", ("--by", "group"), "old-reports"),
+        ("offset_moves", ("--history", "--group", "parcel-*"), "GROUP TOPIC PARTITION KIND"),
+    ],
+)
+def test_people_are_shown_the_table_that_they_ask_for(
+    groupscope: Groupscope,
+    failover_workspace: Path,
+    table: str,
+    options: tuple[str, ...],
+    row: str,
+) -> None:
+    result = groupscope("lag", failover_workspace, *options, "--table", table, "--quiet")
+
+    assert row in " ".join(result.stdout.split())
+    # What verdicts mean is of no use where none is shown.
+    assert "unread:" not in result.stdout
+
+
 def test_an_earlier_dump_is_of_the_same_brokers_and_earlier(
     groupscope: Groupscope, failover_workspace: Path
 ) -> None:

@@ -18,11 +18,18 @@ from jobs.cli.main import run
 
 
 def run_here(
-    arguments: Sequence[str], *, cwd: Path | None = None
+    arguments: Sequence[str], *, cwd: Path | None = None, merged: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command line; return what it printed and its exit code."""
+    """Run a command line; return what it printed and its exit code.
+
+    Args:
+        arguments: Those behind `groupscope`.
+        cwd: The folder to run in.
+        merged: Take what goes to stderr as stdout, in order, as a terminal shows both.
+    """
     with ExitStack() as stack:
-        out, err = (stack.enter_context(_file()) for _ in range(2))
+        out = stack.enter_context(_file())
+        err = out if merged else stack.enter_context(_file())
         with (
             redirect_stdout(out),
             redirect_stderr(err),
@@ -31,7 +38,10 @@ def run_here(
         ):
             code = run(list(arguments))
         return subprocess.CompletedProcess(
-            ["groupscope", *arguments], code, stdout=_text(out), stderr=_text(err)
+            ["groupscope", *arguments],
+            code,
+            stdout=_text(out),
+            stderr="" if merged else _text(err),
         )
 
 

@@ -19,7 +19,9 @@ from schemas.evaluation_rules import rebalance_rules
 from tests.support.contract_rows import rows_of
 from tests.support.replayed_dumps import replayed_dump
 
-FLAPPING = Path(__file__).parents[3] / "data" / "rebalances" / "flapping-indexer"
+ROOT = Path(__file__).parents[4]
+DUMP = ROOT / "examples" / "flapping-indexer"
+TIMELINE = ROOT / "tests" / "data" / "rebalances" / "flapping-indexer" / "timeline.jsonl"
 MAKES = ("groups", "members", "group_epochs", "membership_changes", "assignment_history")
 Rows = dict[str, list[dict[str, Any]]]
 NO_GENERATIONS = {
@@ -35,7 +37,7 @@ NO_GENERATIONS = {
 
 @pytest.fixture(scope="module")
 def flapping() -> Rows:
-    replayed = replayed_dump([FLAPPING / "broker-1"], "4.3.1", MAKES)
+    replayed = replayed_dump([DUMP / "broker-1"], "4.3.1", MAKES)
     made = {name: contract_frame(replayed[name], name) for name in MAKES}
     asked = AskedTime(None, None, datetime(2026, 11, 21, 9, 12, 30, tzinfo=UTC), rebalance_rules())
     generations = pl.DataFrame(schema=NO_GENERATIONS)
@@ -51,7 +53,7 @@ def flapping() -> Rows:
 
 def seen(event: str) -> Iterator[dict[str, Any]]:
     """Yield what the clients of the group saw."""
-    for line in (FLAPPING / "timeline.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in TIMELINE.read_text(encoding="utf-8").splitlines():
         told = json.loads(line)
         if told["event"] == event:
             yield told
