@@ -71,7 +71,7 @@ def _alarms(manifest: Manifest) -> list[str]:
     damaged = sum(row["bytes_damaged"] or 0 for row in rows)
     unread = len(manifest.get("unreadable", []))
     changed = sum(bool(row["changed_while_read"]) for row in rows)
-    absent = sum(map(len, manifest["absent_partitions"].values()))
+    absent = sum(map(len, manifest.get("absent_partitions", {}).values()))
     later = sum(bool(row.get("absent_leaders")) for row in rows)
     alarms = [
         (later, f"{count(later, 'internal partition')} whose last leader's log is not in the dump"),

@@ -332,7 +332,7 @@ def partitions_set(state: ReplayedWorkspace, topic: str) -> int | None:
     if count is None:
         return None
     there = [each["partition"] for each in leading(state.manifest) if each["topic"] == topic]
-    absent = state.manifest["absent_partitions"].get(topic, ())
+    absent = state.manifest.get("absent_partitions", {}).get(topic, ())
     if max((*there, *absent), default=0) >= count:
         return None
     if topic != CONSUMER_OFFSETS:

@@ -128,7 +128,7 @@ def _logs(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _absent(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    for topic, numbers in manifest["absent_partitions"].items():
+    for topic, numbers in manifest.get("absent_partitions", {}).items():
         if numbers:
             yield {"topic": topic, "partitions": len(numbers)}
 
