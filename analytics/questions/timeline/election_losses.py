@@ -323,7 +323,7 @@ def _remarks() -> list[pl.Expr]:
             f"{CONSUMER_OFFSETS} was deleted and made again: that copy is of topic id {{}}",
             "other_topic",
         ),
-        pl.format("there it is a {} group", "other_type"),
+        pl.format("on the lost line it is a {} group", "other_type"),
         pl.when(~_is_committed()).then(pl.lit(_UNANSWERED)),
         pl.col("lacks"),
     ]

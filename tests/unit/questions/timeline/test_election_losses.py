@@ -135,7 +135,7 @@ def test_a_group_that_was_of_another_type_there_is_said_to_be() -> None:
         line(140), types=pl.DataFrame([("billing", "consumer")], OTHER_TYPES, orient="row")
     )
     (row,) = election_losses([other], history(change(5, 100)), {})
-    assert row["reason"].endswith("there it is a consumer group")
+    assert row["reason"].endswith("on the lost line it is a consumer group")
 
 
 def test_what_compaction_took_from_the_surviving_line_is_not_made_up() -> None:
