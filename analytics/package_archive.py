@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from analytics.version import PACKAGES, VERSION
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 """The time of every file: the same packages are the same bytes, wherever they were installed."""
 _READABLE: Final = 0o644 << 16
+_SHIPPED_TO: Final[WeakSet[Any]] = WeakSet()
+"""Sessions that have the packages."""
 
 
 def ship_packages(spark: SparkSession) -> None:
@@ -44,6 +47,16 @@ def ship_packages(spark: SparkSession) -> None:
     finally:
         # Spark puts the archive on this process's path, too, which has the packages themselves.
         sys.path[:] = path
+    _SHIPPED_TO.add(spark)
+
+
+def ship_packages_as_to(spark: SparkSession, session: SparkSession) -> None:
+    """Give another session the packages where a first one has been given them.
+
+    Over Spark Connect each session has its own.
+    """
+    if spark in _SHIPPED_TO:
+        ship_packages(session)
 
 
 def are_in_archive() -> bool:

@@ -30,6 +30,7 @@ from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
 from analytics.library.state import State
+from analytics.package_archive import ship_packages_as_to
 from analytics.replay.dump.choices import (
     COMPLETE_ARCHIVE,
     assumed_of,
@@ -315,5 +316,6 @@ def _session(spark: SparkSession) -> SparkSession:
     session: Any = spark.newSession()
     for name, value in SESSION.items():
         session.conf.set(name, value)
+    ship_packages_as_to(spark, session)
     found: SparkSession = session
     return found

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from analytics import package_archive, ship_packages
-from analytics.package_archive import are_in_archive, write_package_archive
+from analytics.package_archive import are_in_archive, ship_packages_as_to, write_package_archive
 from analytics.version import PACKAGES, VERSION
 from tests.support.checkout import files_of
 
@@ -80,3 +80,21 @@ def test_a_session_is_given_one_archive_and_this_process_keeps_its_path() -> Non
     assert sys.path == before
     assert len(set(given)) == 1
     assert zipfile.is_zipfile(given[0])
+
+
+def test_a_session_beside_another_is_given_what_that_was_given() -> None:
+    class Session:
+        def __init__(self) -> None:
+            self.given: list[str] = []
+
+        def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802 - Spark's name
+            assert pyfile
+            self.given.append(path)
+
+    first, beside, other = Session(), Session(), Session()
+    ship_packages_as_to(cast("Any", first), cast("Any", other))
+    assert other.given == []
+    ship_packages(cast("Any", first))
+    ship_packages_as_to(cast("Any", first), cast("Any", beside))
+    assert beside.given == first.given
+    assert len(beside.given) == 1
