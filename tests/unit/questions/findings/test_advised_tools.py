@@ -47,11 +47,11 @@ def suggested(rows: list[Any], of: KnownRecords | None, schema: pa.Schema = LAG)
 @pytest.mark.parametrize(
     ("group_type", "tool", "option"),
     [
-        ("classic", "kafka-consumer-groups", "--topic"),
-        ("simple", "kafka-consumer-groups", "--topic"),
-        ("consumer", "kafka-consumer-groups", "--topic"),
-        ("share", "kafka-share-groups", "--topic"),
-        ("streams", "kafka-streams-groups", "--input-topic"),
+        ("classic", "kafka-consumer-groups.sh", "--topic"),
+        ("simple", "kafka-consumer-groups.sh", "--topic"),
+        ("consumer", "kafka-consumer-groups.sh", "--topic"),
+        ("share", "kafka-share-groups.sh", "--topic"),
+        ("streams", "kafka-streams-groups.sh", "--input-topic"),
     ],
 )
 def test_the_tool_is_that_of_the_type(group_type: str, tool: str, option: str) -> None:
@@ -69,21 +69,21 @@ def test_groups_of_several_types_have_each_its_own() -> None:
     rows = [row(), row(group="router"), row(group="gone")]
     commands = suggested(rows, known(billing="streams", router="consumer"))
     assert [each.split()[0] for each in commands] == [
-        "kafka-streams-groups",
-        "kafka-groups",
-        "kafka-consumer-groups",
+        "kafka-streams-groups.sh",
+        "kafka-groups.sh",
+        "kafka-consumer-groups.sh",
     ]
 
 
 @pytest.mark.parametrize("of", [None, known(), known(billing=None)])
 def test_where_the_type_is_not_known_the_command_asks_for_it(of: KnownRecords | None) -> None:
-    assert suggested([row()], of) == ["kafka-groups --bootstrap-server BROKER --list"]
+    assert suggested([row()], of) == ["kafka-groups.sh --bootstrap-server BROKER --list"]
 
 
 def test_a_group_that_is_gone_has_the_type_that_its_rows_tell() -> None:
     schema = LAG.append(pa.field("group_type", pa.string()))
     typed = row() | {"group_type": "share"}
-    assert suggested([typed], known(), schema)[0].startswith("kafka-share-groups ")
+    assert suggested([typed], known(), schema)[0].startswith("kafka-share-groups.sh ")
     assert suggested([typed], known(billing="classic"), schema)[0].startswith("kafka-consumer-")
 
 

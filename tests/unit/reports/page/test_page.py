@@ -134,7 +134,7 @@ def test_a_record_is_found_again_with_kafkas_own_tool() -> None:
     (record,) = page.rules[0].shown[0].records
     assert record.place == "__consumer_offsets-0@12"
     assert record.command == (
-        "kafka-dump-log --files dump/broker-1/__consumer_offsets-0/00000000000000000000.log "
+        "kafka-dump-log.sh --files dump/broker-1/__consumer_offsets-0/00000000000000000000.log "
         "--deep-iteration --offsets-decoder | grep -w 'offset: 12'"
     )
 
