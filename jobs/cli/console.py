@@ -35,18 +35,11 @@ class Console:
     verbose: bool = False
     progress: bool = True
     output: str | None = None
-    _printed_once: set[str] = field(default_factory=set)
 
     def say(self, message: str) -> None:
         """Tell something worth knowing."""
         if not self.quiet:
             click.echo(printable(message), err=True)
-
-    def say_once(self, what: str, message: str) -> None:
-        """Tell something that steps of a run have in common, of the first of them."""
-        if what not in self._printed_once:
-            self._printed_once.add(what)
-            self.say(message)
 
     def say_at_end(self, message: str) -> None:
         """Tell something once the command has printed its answer."""

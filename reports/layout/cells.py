@@ -70,6 +70,7 @@ def times(column: pa.ChunkedArray) -> pa.ChunkedArray:
 ABSENT = "-"
 
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_DIGITS, _LARGE = 4, 10**4
 SHORTEST = 12
 """So much of a name is always left."""
 
@@ -99,7 +100,7 @@ def flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return values as text that a terminal only shows; null and nothing as a hyphen."""
-    text = pc.fill_null(pc.cast(flat(column), pa.string()), ABSENT)
+    text = pc.fill_null(pc.cast(_rounded(flat(column)), pa.string()), ABSENT)
     text = pc.if_else(pc.equal(text, ""), ABSENT, text)
     # Beyond ASCII Arrow takes letters for printable that Python, and terminals, do not know.
     is_plain = pc.and_(pc.string_is_ascii(text), pc.utf8_is_printable(text))
@@ -108,6 +109,16 @@ def cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
             [pa.array([printable(each) for each in text.to_pylist()], pa.string())]
         )
     return text
+
+
+def _rounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return fractions with as many digits as a person reads: four, or all before the point."""
+    if not pa.types.is_floating(column.type):
+        return column
+    numbers = pl.Series(pl.from_arrow(column))
+    is_large = (numbers.abs() >= _LARGE).fill_null(value=False)
+    shown = numbers.round(0).zip_with(is_large, numbers.round_sig_figs(_DIGITS))
+    return pa.chunked_array([shown.to_arrow()])
 
 
 def _joined(value: object) -> str:

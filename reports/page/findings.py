@@ -222,7 +222,8 @@ class Segments:
         path = shlex.quote(f"{folder}/{segment}")
         decoder = _DECODERS.get(topic, "--print-data-log")
         return harmless(
-            f"kafka-dump-log.sh --files {path} --deep-iteration {decoder} | grep -w 'offset: {offset}'"
+            f"kafka-dump-log.sh --files {path} --deep-iteration {decoder} "
+            f"| grep -w 'offset: {offset}'"
         )
 
     @cached_property

@@ -391,12 +391,12 @@ summary_format_options = format_options("text", "json", text="Format of the summ
 
 @contextmanager
 def workspace_folder(out: str | None, console: Console) -> Iterator[str]:
-    """Hand over the folder to work in; without `out` a temporary one, and say so."""
+    """Hand over the folder to work in; without `out` a temporary one."""
     if out is not None:
         yield out
         return
     with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        console.say_once("folder", f"working in {folder}, which is removed at the end")
+        console.detail(f"working in {folder}, which is removed at the end")
         yield folder
 
 

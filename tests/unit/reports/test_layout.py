@@ -190,3 +190,10 @@ def test_what_rows_are_looked_up_by_is_cut_last() -> None:
     lines = lines_of(Section(rows, heads))
     assert lines[1].startswith("check"), "it is cut, and the table stays one"
     assert len(lines) == 2
+
+
+def test_fractions_have_as_many_digits_as_a_person_reads() -> None:
+    rows = pa.table({"rate": [0.123456, 1234.5678, 123456.78, None, 1e-9]})
+    lines = lines_of(Section(rows, {"rate": "RATE"}))
+    assert lines[1:] == ["0.1235", "1235", "123457", "-", "1e-9"]
+    assert "0.123456" in render([Section(rows, {"rate": "RATE"})], "csv", {})
