@@ -156,6 +156,11 @@ class Workspace:
             Path(self.root).parent.mkdir(parents=True, exist_ok=True)
             Path(self.root).mkdir(mode=_PRIVATE)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a folder, or a file of its name."""
+        return self._info("").type is not fs.FileType.NotFound
+
     def manifest(self) -> Manifest:
         """Read the manifest.
 
@@ -181,7 +186,7 @@ class Workspace:
         """
         path = self.path(MANIFEST)
         if self._info(MANIFEST).type is not fs.FileType.File:
-            if self._info("").type is fs.FileType.NotFound:
+            if not self.is_there:
                 raise InputNotRecognizedError(f"{self.location}: there is no such folder")
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)

@@ -127,6 +127,7 @@ def audit_summary(location: str) -> Mapping[str, Any]:
     """Return what an audit that came to its end says of itself: it writes that last.
 
     Raises:
+        AbsentFileError: There is no such folder.
         WorkspaceError: The file is damaged.
         GroupscopeError: It cannot be read.
         CannotTellError: There is none.
@@ -135,6 +136,8 @@ def audit_summary(location: str) -> Mapping[str, Any]:
     try:
         found: Mapping[str, Any] = json.loads(read_bytes(path))
     except AbsentFileError as error:
+        if not Workspace(location).is_there:
+            raise AbsentFileError(f"{location}: there is no such folder") from error
         raise _not_audited(location) from error
     except ValueError as error:
         raise WorkspaceError(f"{path} cannot be read: {error}") from error

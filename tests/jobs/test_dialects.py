@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,14 +124,6 @@ def test_releases_do_not_write_the_text(groupscope: Groupscope, failover_dump: P
     assert "leave out --dialect" in shown.stderr
     assert {row["start_offset"] for row in found["rows"]} == {None}
     assert {row["fits"] for row in found["share_readings"]} == {"release", "both"}
-
-
-def test_the_page_shows_what_the_command_prints(groupscope: Groupscope, repository: Path) -> None:
-    page = (repository / "docs" / "dialects.md").read_text("utf-8")
-    blocks = re.findall(r"```\n\$ groupscope (.*)\n((?:.*\n)*?)```", page)
-    assert len(blocks) == 2
-    for command, printed in blocks:
-        assert groupscope(*command.split(), cwd=repository).stdout == printed
 
 
 def test_large_logs_are_read_by_spark(groupscope: Groupscope, tmp_path: Path) -> None:
