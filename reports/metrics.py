@@ -38,8 +38,17 @@ _BYTES: Final = {
 """What bytes of a topic are, and the column of `topic_usage` that has them."""
 
 
-_PLACE: Final = {"group": "group_id", "partition": "partition", "topic": "topic"}
+_CLUSTER: Final = "cluster"
+"""The label that every sample has: the id of the cluster, empty where the dump does not tell it."""
+_PLACE: Final = {
+    _CLUSTER: _CLUSTER,
+    "group": "group_id",
+    "partition": "partition",
+    "topic": "topic",
+}
 """Labels of a partition of a group, in the order they are written in, and their columns."""
+_BOUND: Final = {"bound": "time_lag_bound", **_PLACE}
+_GROUP: Final = {_CLUSTER: _CLUSTER, "group": "group_id"}
 _BY_PLACE: Final = tuple((name, "ascending") for name in ("group_id", "topic", "partition"))
 _END: Final = "# EOF\n"
 _PLAIN_DIGITS: Final = 6
@@ -49,11 +58,12 @@ _EXACT: Final = 2**53
 _EXACT_TIME: Final = 2**32
 """Seconds below are told apart by their microseconds as floats, too."""
 _MICROS: Final = 1_000_000
+_MILLIS: Final = 1_000
 _EXPIRES: Final = "expires_at"
 Read = Callable[[Sequence[str]], Iterable[pa.Table]]
 """Gives columns of a table, some rows at a time; at least once."""
 
-MEASURED: Final = ("lag", "offset_expiration", "topic_usage")
+MEASURED: Final = ("lag", "offset_expiration", "topic_usage", "audited_groups")
 """The tables that are measured."""
 
 
@@ -62,6 +72,7 @@ class Audited:
     """What an audit found, and of when.
 
     Attributes:
+        cluster: Its id, empty where the dump does not tell it.
         rules: Those that were looked for: one that found nothing counts 0.
         findings: How many there are, by rule and severity.
         tables: What reads `MEASURED`, as far as they could be made.
@@ -70,6 +81,7 @@ class Audited:
         exit_code: Of the command.
     """
 
+    cluster: str
     rules: Iterable[FindingRule]
     findings: Mapping[tuple[str, str], int]
     tables: Mapping[str, Read]
@@ -80,16 +92,19 @@ class Audited:
 
 def metrics_of(audited: Audited) -> Iterator[str]:
     """Yield the text in pieces. What cannot be told has no sample: it is never 0."""
-    tables = audited.tables
+    tables, cluster = audited.tables, audited.cluster
     yield _text_of([_findings(audited)])
     if "lag" in tables:
-        yield from _lag(tables["lag"])
+        yield from _lag(tables["lag"], cluster)
+        yield from _time_lag(tables["lag"], cluster)
+    if "audited_groups" in tables:
+        yield from _members(tables["audited_groups"], cluster)
     if "offset_expiration" in tables:
-        yield from _expiry(tables["offset_expiration"])
+        yield from _expiry(tables["offset_expiration"], cluster)
     if "topic_usage" in tables:
-        yield _text_of([_bytes(tables["topic_usage"])])
+        yield _text_of([_bytes(tables["topic_usage"], cluster)])
     yield _text_of(
-        GaugeMetricFamily(f"groupscope_{name}", about, value)
+        _of_cluster(f"groupscope_{name}", about, cluster, value)
         for name, about, value in (
             ("as_of_timestamp_seconds", "The instant asked about.", audited.as_of.timestamp()),
             ("audit_timestamp_seconds", "When the audit ended.", audited.ended_at.timestamp()),
@@ -97,6 +112,12 @@ def metrics_of(audited: Audited) -> Iterator[str]:
         )
     )
     yield _END
+
+
+def _of_cluster(name: str, about: str, cluster: str, value: float) -> Metric:
+    family = GaugeMetricFamily(name, about, labels=[_CLUSTER])
+    family.add_metric([cluster], value)
+    return family
 
 
 def _text_of(families: Iterable[Metric]) -> str:
@@ -118,14 +139,14 @@ class _Held(Collector):
 def _findings(of: Audited) -> Metric:
     looked_for = {(rule.name, rule.severity): 0 for rule in of.rules if rule.is_on}
     family = GaugeMetricFamily(
-        "groupscope_findings", "Findings of a rule.", labels=["rule", "severity"]
+        "groupscope_findings", "Findings of a rule.", labels=[_CLUSTER, "rule", "severity"]
     )
     for (rule, severity), number in sorted({**looked_for, **of.findings}.items()):
-        family.add_metric([rule, severity], number)
+        family.add_metric([of.cluster, rule, severity], number)
     return family
 
 
-def _lag(read: Read) -> Iterator[str]:
+def _lag(read: Read, cluster: str) -> Iterator[str]:
     """Yield how far committed offsets are behind the ends of logs, and how far beyond them.
 
     Kafka's tools print the latter as a lag below zero. Added up with others, as is done with
@@ -144,16 +165,54 @@ def _lag(read: Read) -> Iterator[str]:
     )
     for family, is_of in ((lags, pc.field("lag") >= 0), (beyond, pc.field("lag") < 0)):
         yield _text_of([family])
-        pieces = (rows.filter(is_of) for rows in read([*_PLACE.values(), "lag"]))
+        pieces = (rows.filter(is_of) for rows in read([*_columns_of(_PLACE), "lag"]))
         for rows in in_order(pieces, _BY_PLACE):
             # The least of all has no counterpart above 0 among integers of its size.
             lag = pl.col("lag").cast(pl.Int128).abs()
-            yield _samples(family.name, _PLACE, _frame(rows).with_columns(whole=lag))
+            yield _samples(family.name, _PLACE, _frame(rows, cluster).with_columns(whole=lag))
 
 
-def _expiry(read: Read) -> Iterator[str]:
+def _time_lag(read: Read, cluster: str) -> Iterator[str]:
+    """Yield how old what groups have not read yet is."""
+    name = "groupscope_group_lag_seconds"
+    about = (
+        "How old the first record is that the group has not read; bound is exact, or at_least "
+        "where it may be older; no sample where it is not known."
+    )
+    yield _text_of([GaugeMetricFamily(name, about, labels=list(_BOUND))])
+    columns = [*_columns_of(_BOUND), "time_lag_ms"]
+    is_known = pc.field("time_lag_ms").is_valid()
+    pieces = (rows.filter(is_known) for rows in read(columns))
+    for rows in in_order(pieces, _BY_PLACE):
+        milliseconds = pl.col("time_lag_ms")
+        yield _samples(
+            name,
+            _BOUND,
+            _frame(rows, cluster).with_columns(
+                whole=(milliseconds // _MILLIS).cast(pl.Int128),
+                micros=milliseconds % _MILLIS * (_MICROS // _MILLIS),
+            ),
+        )
+
+
+def _members(read: Read, cluster: str) -> Iterator[str]:
+    """Yield how many members each group has."""
+    name, about = "groupscope_group_members", "Members of a group; no sample where not known."
+    yield _text_of([GaugeMetricFamily(name, about, labels=list(_GROUP))])
+    pieces = (rows.filter(pc.field("members").is_valid()) for rows in read(["group_id", "members"]))
+    for rows in in_order(pieces, [("group_id", "ascending")]):
+        members = pl.col("members").cast(pl.Int128)
+        yield _samples(name, _GROUP, _frame(rows, cluster).with_columns(whole=members))
+
+
+def _columns_of(labels: Mapping[str, str]) -> list[str]:
+    """Return the columns of a table that labels are of."""
+    return [column for column in labels.values() if column != _CLUSTER]
+
+
+def _expiry(read: Read, cluster: str) -> Iterator[str]:
     """Yield when the first offset of each group expires."""
-    label, name = {"group": "group_id"}, "groupscope_offset_expires_timestamp_seconds"
+    label, name = _GROUP, "groupscope_offset_expires_timestamp_seconds"
     about = "When the first committed offset of a group expires; no sample where none is due to."
     yield _text_of([GaugeMetricFamily(name, about, labels=list(label))])
     firsts = (
@@ -166,7 +225,7 @@ def _expiry(read: Read) -> Iterator[str]:
     for rows in in_order(firsts, [("group_id", "ascending"), (f"{_EXPIRES}_min", "ascending")]):
         # Offsets of a group may lie in several pieces: the first one is the earliest.
         is_first = pl.col("group_id").ne_missing(pl.col("group_id").shift(1, fill_value=before))
-        found = _frame(rows)
+        found = _frame(rows, cluster)
         before = found["group_id"][-1] if found.height else before
         micros = pl.col(f"{_EXPIRES}_min").dt.epoch("us")
         yield _samples(
@@ -234,11 +293,11 @@ def _numbers(rows: pl.DataFrame) -> pl.Series:
     return text
 
 
-def _bytes(read: Read) -> Metric:
+def _bytes(read: Read, cluster: str) -> Metric:
     family = GaugeMetricFamily(
         "groupscope_topic_bytes",
         "Bytes of records of an internal partition, uncompressed, by what has become of them.",
-        labels=["topic", "partition", "state"],
+        labels=[_CLUSTER, "topic", "partition", "state"],
     )
     place, columns = ["topic", "partition"], [*_BYTES.values()]
     parts = [_summed(rows, place, columns) for rows in read([*place, *columns])]
@@ -246,7 +305,7 @@ def _bytes(read: Read) -> Metric:
     for row in sums.sort_by([(name, "ascending") for name in place]).to_pylist():
         for state, column in _BYTES.items():
             if row[column] is not None:
-                labels = [row["topic"], str(row["partition"]), state]
+                labels = [cluster, row["topic"], str(row["partition"]), state]
                 family.add_metric(labels, row[column])
     return family
 
@@ -256,5 +315,5 @@ def _summed(rows: pa.Table, place: list[str], columns: list[str]) -> pa.Table:
     return found.rename_columns([name.removesuffix("_sum") for name in found.column_names])
 
 
-def _frame(rows: pa.Table) -> pl.DataFrame:
-    return pl.DataFrame(pl.from_arrow(rows))
+def _frame(rows: pa.Table, cluster: str) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(rows)).with_columns(pl.lit(cluster).alias(_CLUSTER))

@@ -345,7 +345,9 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     if asking.saving is not None and audited.run is not None:
         asking.saving.save(Workspace(audit_options.out), audited.run, OF_AUDIT)
     if audit_options.metrics is not None:
-        write_pieces(audit_options.metrics, _metrics(state, found.counts, code))
+        write_pieces(
+            audit_options.metrics, _metrics(state, audit_options.cluster, found.counts, code)
+        )
     if audit_options.on_findings is not None and found.counts:
         run_hook(console, audit_options.on_findings, summary_file, summary_text)
     shown = found.findings if changes is None else changes
@@ -440,11 +442,16 @@ def _keep_answer(
     return _WhatIsOpen((*answer.gaps, *state.left_out, *uncertain), is_open)
 
 
-def _metrics(state: Replayed, findings: FindingCounts, code: int) -> Iterator[str]:
+def _metrics(
+    state: Replayed, cluster: str | None, findings: FindingCounts, code: int
+) -> Iterator[str]:
     stored = state.tables
     tables = {name: partial(stored.pieces, name) for name in MEASURED if stored.has(name)}
     rules = configured_rules(state.settings.from_file.findings)
-    return metrics_of(Audited(rules, findings, tables, instant_of(state), datetime.now(UTC), code))
+    ids = sorted({id_ for each in state.manifest["copies"] if (id_ := each.get("cluster_id"))})
+    name = ",".join(ids) if cluster is None else cluster
+    ended = datetime.now(UTC)
+    return metrics_of(Audited(name, rules, findings, tables, instant_of(state), ended, code))
 
 
 @contextmanager

@@ -315,7 +315,8 @@ save_options = in_order(
     click.option(
         "--cluster",
         metavar="NAME",
-        help="What saved tables call the cluster.  [default: its id in meta.properties]",
+        help="What saved tables and metrics call the cluster.  "
+        "[default: its id in meta.properties]",
     ),
 )
 """`save_tables: str | None`, `save_format: str` and `cluster: str | None`."""

@@ -18,6 +18,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reports.metrics import Audited, metrics_of
 from schemas.finding_rules import finding_rules
 
+CLUSTER = "c-1"
 WHEN = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 LAG = pa.schema(
     [
@@ -25,6 +26,8 @@ LAG = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("lag", pa.int64()),
+        ("time_lag_ms", pa.int64()),
+        ("time_lag_bound", pa.string()),
     ]
 )
 TIME = pa.timestamp("us", "UTC")
@@ -39,7 +42,7 @@ def text_of(findings: Mapping[tuple[str, str], int], **tables: pa.Table) -> str:
             yield rows.slice(start, 3).select(list(columns))
 
     reads = {name: partial(read, rows) for name, rows in tables.items()}
-    return "".join(metrics_of(Audited(finding_rules(), findings, reads, WHEN, WHEN, 1)))
+    return "".join(metrics_of(Audited(CLUSTER, finding_rules(), findings, reads, WHEN, WHEN, 1)))
 
 
 def samples_of(
@@ -101,7 +104,11 @@ def test_a_group_expires_when_its_first_offset_does() -> None:
     )
     found = [each for each in samples_of(offset_expiration=table) if "expires" in each[0]]
     assert found == [
-        ("groupscope_offset_expires_timestamp_seconds", {"group": "g"}, WHEN.timestamp())
+        (
+            "groupscope_offset_expires_timestamp_seconds",
+            {"cluster": CLUSTER, "group": "g"},
+            WHEN.timestamp(),
+        )
     ]
 
 
@@ -139,7 +146,7 @@ def as_the_library_has_it(name: str, values: Mapping[tuple[str, ...], float], *l
 def test_lags_are_written_as_the_library_writes_them(
     lags: dict[tuple[str, str, int], int | None],
 ) -> None:
-    names = LAG.names
+    names = LAG.names[:4]
     rows = [dict(zip(names, [*place, lag], strict=True)) for place, lag in lags.items()]
     text = text_of({}, lag=pa.Table.from_pylist(rows, schema=LAG))
     known = {place: lag for place, lag in sorted(lags.items()) if lag is not None}
@@ -151,9 +158,9 @@ def test_lags_are_written_as_the_library_writes_them(
         ),
     ):
         by_text: dict[tuple[str, ...], float] = {
-            (group, topic, str(number)): n for (group, topic, number), n in values.items()
+            (CLUSTER, group, topic, str(number)): n for (group, topic, number), n in values.items()
         }
-        wanted = as_the_library_has_it(name, by_text, "group", "topic", "partition")
+        wanted = as_the_library_has_it(name, by_text, "cluster", "group", "topic", "partition")
         assert samples_in(text, name) == samples_in(wanted, name)
 
 
@@ -177,8 +184,49 @@ def test_times_are_written_as_the_library_writes_them(
     )
     first: dict[tuple[str, ...], float] = {}
     for group, at in sorted((group, at.timestamp()) for group, at in rows if at is not None):
-        first.setdefault((group,), at)
+        first.setdefault((CLUSTER, group), at)
     name = "groupscope_offset_expires_timestamp_seconds"
-    wanted = as_the_library_has_it(name, first, "group")
+    wanted = as_the_library_has_it(name, first, "cluster", "group")
     text = text_of({}, offset_expiration=table)
     assert samples_in(text, name) == samples_in(wanted, name)
+
+
+BOUNDS = st.sampled_from(["exact", "at_least"])
+
+
+@given(st.dictionaries(PLACES, st.none() | st.tuples(st.integers(0, 2**40), BOUNDS), max_size=9))
+def test_a_time_lag_is_in_seconds_and_says_whether_it_is_a_bound(
+    lags: dict[tuple[str, str, int], tuple[int, str] | None],
+) -> None:
+    rows = [
+        {
+            **dict(zip(LAG.names[:3], place, strict=True)),
+            "time_lag_ms": None if lag is None else lag[0],
+            "time_lag_bound": "unknown" if lag is None else lag[1],
+        }
+        for place, lag in lags.items()
+    ]
+    text = text_of({}, lag=pa.Table.from_pylist(rows, schema=LAG))
+    name, labels = "groupscope_group_lag_seconds", ("group", "topic", "partition")
+    known: dict[tuple[str, ...], float] = {
+        (lag[1], CLUSTER, group, topic, str(number)): lag[0] / 1000
+        for (group, topic, number), lag in sorted(lags.items())
+        if lag is not None
+    }
+    wanted = as_the_library_has_it(name, known, "bound", "cluster", *labels)
+    assert samples_in(text, name) == samples_in(wanted, name)
+
+
+def test_members_of_a_group_are_counted_where_they_are_known() -> None:
+    groups = pa.table(
+        {"group_id": ["idle", "busy", "gone"], "members": pa.array([0, 12, None], pa.int64())}
+    )
+    found = samples_of(audited_groups=groups)
+    members = {labels["group"]: n for name, labels, n in found if name.endswith("_members")}
+    assert members == {"busy": 12, "idle": 0}
+
+
+def test_every_sample_names_the_cluster() -> None:
+    groups = pa.table({"group_id": ["g"], "members": pa.array([1], pa.int64())})
+    found = samples_of(lag=lag_table(("g", 1)), audited_groups=groups)
+    assert {labels["cluster"] for _, labels, _ in found} == {CLUSTER}
