@@ -145,6 +145,16 @@ class StoredTables:
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
+    def names(self, name: str, column: str, beginning: str) -> set[str]:
+        """Return the texts in a column of a table of any size that begin with another one.
+
+        Raises:
+            WorkspaceError: The workspace has no such table.
+        """
+        where = pc.starts_with(pc.field(column), beginning)
+        pieces = self.pieces(name, [column], where)
+        return {each for rows in pieces for each in pc.unique(rows[column]).to_pylist()}
+
     def pieces(
         self, name: str, columns: Sequence[str], where: pc.Expression = EVERY
     ) -> Iterator[pa.Table]:

@@ -119,6 +119,12 @@ def keep_command_line(ctx: click.Context, arguments: Sequence[str]) -> None:
     ctx.meta[_ARGUMENTS] = tuple(arguments)
 
 
+def arguments_of(ctx: click.Context) -> tuple[str, ...]:
+    """Return the arguments of a run, none where it was not called by way of `groupscope`."""
+    kept: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
+    return kept
+
+
 def command_line() -> str:
     """Return the command of this run, with the variables that options are read from before it.
 

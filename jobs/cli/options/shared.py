@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from analytics.locations import check_scheme, is_uri, local_path
+from jobs.cli.completion import names_of
 from jobs.cli.console import Console
 from reports.layout.output_format import OutputFormat, Paper
 from reports.plain_text import WIDTH
@@ -163,8 +164,20 @@ def _patterns(
     return value
 
 
-def _named(name: str, target: str, metavar: str, text: str) -> Callable[[Any], Any]:
-    return click.option(name, target, metavar=metavar, multiple=True, callback=_patterns, help=text)
+def _named(name: str, target: str, column: str, text: str) -> Callable[[Any], Any]:
+    return click.option(
+        name,
+        target,
+        metavar=_METAVARS[column],
+        multiple=True,
+        callback=_patterns,
+        shell_complete=names_of(column),
+        help=text,
+    )
+
+
+_METAVARS = {"group_id": "GROUP", "topic": "TOPIC"}
+"""What options are given, by the column that has such names."""
 
 
 def _items(values: tuple[str, ...]) -> list[str]:
@@ -201,11 +214,13 @@ def _partitions(
 
 
 named_groups_options = in_order(
-    _named("--group", "groups", "GROUP", "Only this group: a name, glob* or /regex/; repeatable."),
+    _named(
+        "--group", "groups", "group_id", "Only this group: a name, glob* or /regex/; repeatable."
+    ),
     _named(
         "--exclude-group",
         "exclude_groups",
-        "GROUP",
+        "group_id",
         "Leave out this group: a name, glob* or /regex/; repeatable.",
     ),
 )
@@ -216,7 +231,7 @@ group_options = in_order(
     _named(
         "--topic",
         "data_topics",
-        "TOPIC",
+        "topic",
         "Only offsets of this topic: a name, glob* or /regex/; repeatable.",
     ),
 )
