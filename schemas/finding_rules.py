@@ -26,17 +26,12 @@ class GroupTool(Shape, frozen=True):
     """A tool.
 
     Attributes:
-        name: As Kafka's packages of other systems call it; its own has `.sh` behind it.
+        name: Its file in Kafka's `bin`.
         topic_option: The option that names a topic.
     """
 
     name: str = msgspec.field(name="tool")
     topic_option: str
-
-    @property
-    def script(self) -> str:
-        """Return its file in Kafka's `bin`."""
-        return f"{self.name}.sh"
 
 
 def tool_of(group_type: str) -> GroupTool:

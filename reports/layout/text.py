@@ -292,7 +292,7 @@ def _fewest(columns: Mapping[str, Column], spare: Sequence[str], width: int) -> 
     ]
     order += [name for name in reversed(others) if name in _KEYS and name not in spare]
     for count in range(len(spare), len(order)):
-        kept = {name: _cut(each) for name, each in columns.items() if name not in order[:count]}
+        kept = {name: each for name, each in columns.items() if name not in order[:count]}
         widths = _shared_out(list(kept.values()), width - _GAP * (len(kept) - 1))
         if widths is not None:
             return Fit(dict(zip(kept, widths, strict=True)), order[:count])

@@ -221,12 +221,12 @@ def _tool(of: Callable[[GroupTool], str]) -> pl.Expr:
 def _whole_group() -> pl.Expr:
     """Return the command that deletes each row's group."""
     return pl.format(
-        "{} {} --delete --group {}", _tool(_script), pl.lit(_SERVERS), _quoted(pl.col("group_id"))
+        "{} {} --delete --group {}", _tool(_name), pl.lit(_SERVERS), _quoted(pl.col("group_id"))
     )
 
 
-def _script(tool: GroupTool) -> str:
-    return tool.script
+def _name(tool: GroupTool) -> str:
+    return tool.name
 
 
 def _topic_option(tool: GroupTool) -> str:
@@ -287,7 +287,7 @@ def offset_deletions(committed: pa.Table, groups: pa.Table, topics: pa.Table) ->
     place = _quoted(pl.format("{}:{}", "topic", "partition"))
     some = pl.format(
         "{} {} --delete-offsets --group {} {} {}",
-        _tool(_script),
+        _tool(_name),
         pl.lit(_SERVERS),
         _quoted(pl.col("group_id")),
         _tool(_topic_option),
