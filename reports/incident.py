@@ -18,6 +18,13 @@ import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
 from reports.answers.timeline import event_rows, in_words, verdicts_for_people, words_of
+from reports.incident_summary import (
+    Restored,
+    commands_of,
+    sentences_of,
+    steps_of,
+    summary_text,
+)
 from reports.layout.cells import times, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, of_groups, raw_section, table_section
@@ -47,7 +54,10 @@ _EVENTS: Final = columns_of("group_events", "page_of_incident")
 _OWNERS, _BROKERS, _OTHERS = (
     columns_of(name, "page") for name in ("incident_owners", "incident_brokers", "incident_others")
 )
+_COSTS: Final = columns_of("incident_costs")
 _TABLES: Final = {
+    "causes": "incident_causes",
+    "costs": "incident_costs",
     "verdicts": "offset_verdicts",
     "changes": "changed_offsets",
     "owners": "incident_owners",
@@ -66,8 +76,10 @@ class Incident:
         around: When it was.
         begin: The instant before,
         end: and the instant after.
-        groups: Those that it is about, the worst first.
+        groups: Those that it is about, those that it cost most first.
         tables: Of the question `forensics`, by name.
+        summary: What happened and what it cost, a sentence each, the costliest first.
+        given_back: What `restore` gives back, in numbers.
         cannot_tell: What cannot be told.
         restored: What `restore` gives back, in words.
     """
@@ -77,6 +89,8 @@ class Incident:
     end: datetime
     groups: tuple[str, ...]
     tables: Mapping[str, Rows]
+    summary: tuple[str, ...]
+    given_back: Restored
     cannot_tell: tuple[str, ...] = ()
     restored: str = ""
 
@@ -90,7 +104,11 @@ class IncidentPage:
         facts: When, what was read.
         copies: A chip a copy.
         coverage: How much of the truth the dump holds.
+        summary: What happened and what it cost, a sentence each.
+        steps: What to do now, a sentence each.
+        commands: To be pasted.
         clauses: The verdict, the worst first.
+        costs: The groups, those that it cost most first.
         cannot_tell: What cannot be told.
         stories: A story a group.
         more_groups: How many are not shown.
@@ -105,7 +123,11 @@ class IncidentPage:
     facts: tuple[Fact, ...]
     copies: tuple[Cell, ...]
     coverage: Coverage
+    summary: tuple[str, ...]
+    steps: tuple[str, ...]
+    commands: tuple[str, ...]
     clauses: tuple[Clause, ...]
+    costs: Grid
     cannot_tell: tuple[str, ...]
     stories: tuple[Story, ...]
     more_groups: int
@@ -143,7 +165,11 @@ def incident_page(
         facts=_facts(incident, said),
         copies=copies_of(manifest),
         coverage=coverage_of(read, is_open=bool(incident.cannot_tell)),
+        summary=tuple(harmless(each) for each in incident.summary),
+        steps=tuple(harmless(each) for each in steps_of(incident.given_back)),
+        commands=tuple(harmless(each) for each in commands_of(incident.given_back)),
         clauses=_clauses(incident),
+        costs=_costs_grid(incident.tables[_TABLES["costs"]], frozenset(shown)),
         cannot_tell=tuple(harmless(each) for each in incident.cannot_tell),
         stories=tuple(
             _story(rows, read, group, incident.end if n < MOST_DRAWN else None)
@@ -163,6 +189,38 @@ def incident_page(
         command=harmless(said["command"]),
         exit_code=said["exit_code"],
     )
+
+
+def _costs_grid(costs: Rows, stories: frozenset[str]) -> Grid:
+    rows = _costs_in_words(costs.first(_MOST_ROWS))
+    only = [
+        None if each is None else f"{each}: no record that survived names the group"
+        for each in rows["only_on"].to_pylist()
+    ]
+    grid = grid_of(
+        "costs-table",
+        "Groups, those that it cost most first",
+        with_values(rows, "only_on", pa.array(only, pa.string())),
+        _COSTS,
+        top=_MOST_ROWS,
+        source="incident.json",
+        stories=stories,
+    )
+    return of_so_many(grid, costs.num_rows, "incident.json")
+
+
+def _costs_in_words(costs: pa.Table) -> pa.Table:
+    """Return costs with records as people read them, and words in place of codes."""
+    columns = [costs[name].to_pylist() for name in ("records_again", "is_at_least")]
+    records = [_records(*each) for each in zip(*columns, strict=True)]
+    return _others_in_words(costs).append_column("records", pa.array(records, pa.string()))
+
+
+def _records(again: int, is_at_least: bool) -> str | None:  # noqa: FBT001 - columns of a row
+    """Return how many records are read again; None where nothing tells."""
+    if is_at_least:
+        return f">= {again:,}" if again else "cannot tell"
+    return f"{again:,}"
 
 
 def _others_grid(others: Rows) -> Grid:
@@ -240,7 +298,8 @@ def _is_severe(code: str) -> bool:
 
 
 def _others_in_words(others: pa.Table) -> pa.Table:
-    words = [", ".join(map(words_of, each.split(", "))) for each in others["verdicts"].to_pylist()]
+    codes = [filter(None, each.split(", ")) for each in others["verdicts"].to_pylist()]
+    words = [", ".join(map(words_of, each)) for each in codes]
     return with_values(others, "verdicts", pa.array(words, pa.string()))
 
 
@@ -308,6 +367,27 @@ def _printed(text: str) -> str:
     return "\n".join(harmless(line) for line in text.splitlines())
 
 
+def summary_of(causes: Rows, manifest: Manifest, given_back: Restored) -> tuple[str, ...]:
+    """Return what happened and what it cost, a sentence each.
+
+    Args:
+        causes: The table `incident_causes`.
+        manifest: Of the workspace.
+        given_back: What `restore` gives back.
+    """
+    return sentences_of(causes.whole().to_pylist(), manifest["copies"], given_back)
+
+
+def head_of(incident: Incident, output_format: OutputFormat) -> str:
+    """Return what people read first: what happened, what it cost, what to do now.
+
+    Nothing where a program reads it, or where one table was asked for.
+    """
+    if output_format.is_for_programs or output_format.table is not None:
+        return ""
+    return summary_text(incident.summary, incident.given_back, output_format)
+
+
 def sections_of(incident: Incident, output_format: OutputFormat) -> list[Section | LongSection]:
     """Return the sections: what happened first, then what shows it."""
     if output_format.is_for_programs:
@@ -327,9 +407,24 @@ def raw_sections(incident: Incident) -> list[Section | LongSection]:
 
 def _for_people(incident: Incident, output_format: OutputFormat) -> Iterator[LongSection]:
     tables = {name: incident.tables[of] for name, of in _TABLES.items()}
+    if output_format.table == "causes":
+        # Their words are at the head of the text.
+        yield LongSection(tables["causes"], _causes)
+    yield LongSection(tables["costs"], _costs)
     yield verdicts_for_people(tables["verdicts"], is_wide=output_format.is_wide)
     for name, make in _SECTIONS.items():
         yield LongSection(tables[name], make)
+
+
+def _causes(rows: pa.Table) -> Section:
+    in_words = [words_of(each) for each in rows["verdict"].to_pylist()]
+    told = with_values(_timed(rows, "elected_from"), "verdict", pa.array(in_words, pa.string()))
+    return _section(told, "causes", "What it came from, what costs most first")
+
+
+def _costs(rows: pa.Table) -> Section:
+    title = "Groups, those that it cost most first"
+    return _section(_costs_in_words(rows), "costs", title)
 
 
 def _changes(rows: pa.Table) -> Section:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 TABLES = {
+    "incident_causes": "causes",
+    "incident_costs": "costs",
     "offset_verdicts": "verdicts",
     "changed_offsets": "changes",
     "incident_owners": "owners",
