@@ -12,12 +12,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
 from reports.answers.timeline import event_rows, in_words, verdicts_for_people, words_of
+from reports.incident_axis import AxisRows, axis_of
 from reports.incident_summary import (
     Restored,
     commands_of,
@@ -31,11 +31,10 @@ from reports.layout.section import LongSection, Rows, of_groups, raw_section, ta
 from reports.page.forms import rendered
 from reports.page.groups import charts_of
 from reports.page.head_and_foot import copies_of, coverage_of
-from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
+from reports.page.model import Cell, Coverage, Fact, Figure, Grid, Story
 from reports.page.rows import columns_of, grid_of, name_cell, of_so_many
-from reports.page.texts import LONGEST_SENTENCE, group_anchor, harmless, moment, name_cut
+from reports.page.texts import group_anchor, harmless, moment
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
-from reports.quantities import count
 from reports.row_formats import Section
 from schemas.evaluation_rules import timeline_verdicts
 from schemas.finding_rules import CRITICAL
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
-_MOST_CLAUSES: Final = 8
 _MOST_ROWS: Final = 200
 _VERDICTS: Final = columns_of("offset_verdicts", "page_of_incident")
 _CHANGES: Final = columns_of("changed_offsets", "page_of_incident")
@@ -107,7 +105,7 @@ class IncidentPage:
         summary: What happened and what it cost, a sentence each.
         steps: What to do now, a sentence each.
         commands: To be pasted.
-        clauses: The verdict, the worst first.
+        axis: The whole on one time axis.
         costs: The groups, those that it cost most first.
         cannot_tell: What cannot be told.
         stories: A story a group.
@@ -126,7 +124,7 @@ class IncidentPage:
     summary: tuple[str, ...]
     steps: tuple[str, ...]
     commands: tuple[str, ...]
-    clauses: tuple[Clause, ...]
+    axis: tuple[Figure, ...]
     costs: Grid
     cannot_tell: tuple[str, ...]
     stories: tuple[Story, ...]
@@ -168,7 +166,7 @@ def incident_page(
         summary=tuple(harmless(each) for each in incident.summary),
         steps=tuple(harmless(each) for each in steps_of(incident.given_back)),
         commands=tuple(harmless(each) for each in commands_of(incident.given_back)),
-        clauses=_clauses(incident),
+        axis=_axis(incident, rows.verdicts, history, manifest),
         costs=_costs_grid(incident.tables[_TABLES["costs"]], frozenset(shown)),
         cannot_tell=tuple(harmless(each) for each in incident.cannot_tell),
         stories=tuple(
@@ -189,6 +187,21 @@ def incident_page(
         command=harmless(said["command"]),
         exit_code=said["exit_code"],
     )
+
+
+def _axis(
+    incident: Incident, verdicts: pa.Table, history: Mapping[str, pa.Table], manifest: Manifest
+) -> tuple[Figure, ...]:
+    rows = AxisRows(
+        incident.begin,
+        incident.end,
+        incident.groups,
+        incident.tables[_TABLES["causes"]].whole().to_pylist(),
+        verdicts,
+        history["offset_history"],
+        history["coordinator_epochs"],
+    )
+    return axis_of(rows, manifest)
 
 
 def _costs_grid(costs: Rows, stories: frozenset[str]) -> Grid:
@@ -244,53 +257,6 @@ def _facts(incident: Incident, said: Mapping[str, Any]) -> tuple[Fact, ...]:
         "Read": ", ".join(map(str, said["input"])),
     }
     return tuple(Fact(name, name_cell(value)) for name, value in facts.items())
-
-
-def _clauses(incident: Incident) -> tuple[Clause, ...]:
-    """Return what happened to each group in a clause, the worst first."""
-    counts = _counts(incident)
-    clauses = [
-        Clause(
-            name_cut(_clause(**row), LONGEST_SENTENCE),
-            f"#{group_anchor(row['group_id'])}",
-            "critical" if _is_severe(row["verdict"]) else "warning",
-        )
-        for row in counts.head(_MOST_CLAUSES).iter_rows(named=True)
-    ]
-    more = counts.height - len(clauses)
-    if more > 0:
-        clauses.append(Clause(f"{count(more, 'more line')} below", "#stories", "warning"))
-    return tuple(clauses)
-
-
-def _counts(incident: Incident) -> pl.DataFrame:
-    """Return of how many partitions each group has each verdict, and what it cost, the worst first.
-
-    Returns:
-        `group_id`, `verdict`, `partitions`, `cost` (records that are read again).
-    """
-    columns = ["group_id", "verdict", "topic", "partition", "cost"]
-    pieces = incident.tables[_TABLES["verdicts"]].pieces(columns)
-    rows = pl.concat([pl.DataFrame(pl.from_arrow(each)) for each in pieces])
-    place = pl.struct("topic", "partition").filter(pl.col("topic").is_not_null())
-    again = pl.col("cost").filter(pl.col("cost") > 0)
-    counts = rows.group_by("group_id", "verdict", maintain_order=True).agg(
-        place.n_unique().alias("partitions"), again.sum().alias("cost")
-    )
-    rank = {group: number for number, group in enumerate(incident.groups)}
-    severe = [code for code in counts["verdict"].unique() if _is_severe(code)]
-    return counts.sort(
-        ~pl.col("verdict").is_in(severe),
-        pl.col("group_id").replace_strict(rank, return_dtype=pl.Int64),
-        maintain_order=True,
-    )
-
-
-def _clause(group_id: str, verdict: str, partitions: int, cost: int) -> str:
-    """Return what happened to a group's offsets in a few words."""
-    where = f" on {count(partitions, 'partition')}" if partitions else ""
-    again = f", {count(cost, 'record')} read again" if cost else ""
-    return f"{group_id}: {words_of(verdict)}{where}{again}"
 
 
 def _is_severe(code: str) -> bool:
