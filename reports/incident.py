@@ -25,7 +25,7 @@ from reports.incident_summary import (
     steps_of,
     summary_text,
 )
-from reports.layout.cells import times, with_values
+from reports.layout.cells import instants, times, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, of_groups, raw_section, table_section
 from reports.page.forms import rendered
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
 _MOST_ROWS: Final = 200
+_WHOLE_GROUP: Final = "the whole group"
 _VERDICTS: Final = columns_of("offset_verdicts", "page_of_incident")
 _CHANGES: Final = columns_of("changed_offsets", "page_of_incident")
 _EVENTS: Final = columns_of("group_events", "page_of_incident")
@@ -295,7 +296,7 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
         (
             "verdicts",
             "What happened to its offsets, the worst first",
-            in_words(verdicts),
+            _judged(verdicts),
             _VERDICTS,
         ),
         ("changes", "Committed offsets before and after", with_words(changes), _CHANGES),
@@ -308,7 +309,7 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
         severity="critical" if severe else "warning" if codes else "info",
         facts=tuple(Fact(name, Cell(value)) for name, value in facts.items()),
         findings=(),
-        figures=() if end is None else tuple(charts_of(read, group, anchor, end)),
+        figures=() if end is None else tuple(charts_of(read, group, anchor, end, _lost(verdicts))),
         grids=tuple(
             grid_of(
                 f"{anchor}-{name}", caption, rows, columns, top=_MOST_ROWS, source="incident.json"
@@ -317,6 +318,28 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
             if rows.num_rows
         ),
     )
+
+
+def _lost(verdicts: pa.Table) -> list[dict[str, Any]]:
+    """Return the commits that elections took, which the surviving line does not have."""
+    columns = ("topic", "partition", "verdict", "was", "committed_at", "at")
+    return [
+        row
+        for row in verdicts.select(columns).to_pylist()
+        if row["verdict"] == "lost_by_election"
+        and None not in (row["was"], row["committed_at"], row["at"])
+    ]
+
+
+def _judged(verdicts: pa.Table) -> pa.Table:
+    """Return verdicts in words; a time that is only bounded carries its sign.
+
+    What is about the whole group, which only a copy that was lost may have, says so.
+    """
+    if not verdicts.num_rows:
+        return verdicts
+    told = with_values(in_words(verdicts), "at", instants(verdicts["at"], verdicts["not_before"]))
+    return with_values(told, "topic", pc.fill_null(verdicts["topic"], _WHOLE_GROUP))
 
 
 def _of(rows: pa.Table, group: str) -> pa.Table:
