@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
-
 from analytics.gaps.gap import gap_documents
 from analytics.locations import absolute_location, join
 from analytics.questions.answer import Answer
@@ -35,7 +33,7 @@ from jobs.spark.session import one_session
 from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
-from reports.answers.restore import COMMANDS, counts_of
+from reports.answers.restore import COMMANDS
 from reports.incident import (
     MOST_DRAWN,
     Incident,
@@ -46,7 +44,7 @@ from reports.incident import (
     sections_of,
     summary_of,
 )
-from reports.incident_summary import Restored, commands_of
+from reports.incident_summary import Restored, commands_of, restored_of
 from reports.layout.output_format import OutputFormat
 from reports.row_formats import rendered
 
@@ -176,17 +174,9 @@ def _incident(answer: Answer, time: Around, state: Replayed, restored: str, out:
 
 def _given_back(restored: Answer, time: Around, out: str) -> Restored:
     """Return what `restore` gives back, in numbers."""
-    counts = counts_of(restored.tables[OFFSETS])
-    with_some = restored.rows(OF_GROUPS).where(pl.col("restore") > 0)
     script = join(absolute_location(join(out, RESTORE)), COMMANDS)
-    return Restored(
-        as_of=time.window.begin,
-        offsets=counts["restore"],
-        groups=with_some.num_rows,
-        unchanged=counts["unchanged"],
-        refused=counts["refused"],
-        reasons=counts["reasons"],
-        script=script if with_some.num_rows else None,
+    return restored_of(
+        restored.tables[OFFSETS], restored.tables[OF_GROUPS], time.window.begin, script
     )
 
 

@@ -147,7 +147,8 @@ def _begin(rows: AxisRows, happened: Sequence[Row]) -> datetime:
     """Return from when on is drawn: what was lost is on the axis."""
     committed = [each["committed_at"] for each in happened if each["verdict"] == _LOST]
     last = [each["last_record_at"] for each in rows.causes]
-    first = min(each for each in (rows.begin, *committed, *last) if each is not None)
+    known = (rows.begin, *committed, *last)
+    first: datetime = min(each for each in known if each is not None)
     return first - (rows.end - first) * _MARGIN
 
 

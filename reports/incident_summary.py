@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.answers.restore import counts_of
 from reports.layout.output_format import OutputFormat
 from reports.page.texts import harmless, moment
 from reports.plain_text import Bullet, lines_of, paragraphs, printable
@@ -53,6 +57,28 @@ class Restored:
     refused: int
     reasons: Mapping[str, int]
     script: str | None
+
+
+def restored_of(plan: pa.Table, groups: pa.Table, as_of: datetime, script: str) -> Restored:
+    """Return what `restore` gives back.
+
+    Args:
+        plan: The table `restore_plan`.
+        groups: The table `restore_groups`.
+        as_of: The instant that offsets are given back of.
+        script: Where the commands are.
+    """
+    counts = counts_of(plan)
+    with_some = groups.filter(pc.greater(groups["restore"], 0)).num_rows
+    return Restored(
+        as_of=as_of,
+        offsets=counts["restore"],
+        groups=with_some,
+        unchanged=counts["unchanged"],
+        refused=counts["refused"],
+        reasons=counts["reasons"],
+        script=script if with_some else None,
+    )
 
 
 # Cause and cost.
