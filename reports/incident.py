@@ -156,7 +156,7 @@ def incident_page(
     rows = _StoryRows(
         *(
             of_groups(incident.tables[_TABLES[name]], pa.array(shown, pa.string()))
-            for name in ("verdicts", "changes", "owners", "events")
+            for name in ("verdicts", "changes", "owners", "events", "costs")
         )
     )
     return IncidentPage(
@@ -278,6 +278,22 @@ class _StoryRows:
     changes: pa.Table
     owners: pa.Table
     events: pa.Table
+    costs: pa.Table
+
+
+def _cost_facts(costs: pa.Table, group: str) -> dict[str, str]:
+    """Return what the incident cost a group."""
+    return {
+        name: value
+        for row in _of(_costs_in_words(costs), group).to_pylist()
+        for name, value in (
+            ("Records read again", row["records"]),
+            ("Commits lost", f"{row['lost_commits']:,}"),
+            ("Given back", f"{row['restore']:,}"),
+            ("Only on", row["only_on"] and harmless(row["only_on"])),
+        )
+        if value
+    }
 
 
 def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | None) -> Story:
@@ -286,6 +302,7 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
     verdicts, changes = _of(rows.verdicts, group), _of(rows.changes, group)
     events, owners = _of(rows.events, group), _of(rows.owners, group)
     facts = {
+        **_cost_facts(rows.costs, group),
         "Happenings": f"{verdicts.num_rows:,}",
         "Offsets that differ": f"{changes.num_rows:,}",
         "Events": f"{events.num_rows:,}",

@@ -20,8 +20,15 @@ from analytics.questions.diff import question as diff_question
 from analytics.questions.forensics import incident as incident_module
 from analytics.questions.restore import question as restore_question
 from analytics.questions.timeline import question as timeline_question
+from reports.incident_summary import Restored, sentences_of
 from tests.conftest import ELECTION
-from tests.verdicts.happened import LOST
+from tests.verdicts.happened import (
+    EXPIRED,
+    GROUP_DELETED,
+    LOST,
+    OFFSET_DELETED,
+    TOPIC_DELETED,
+)
 from tests.verdicts.truth import read_truth
 
 if TYPE_CHECKING:
@@ -168,6 +175,46 @@ def test_what_the_dump_lacks_is_said_in_the_first_sentence(
     first = json.loads(ran.stdout)["summary"][0]
     assert sentence in first
     assert not_said not in first
+
+
+HAPPENED = {
+    "lost_by_election": LOST,
+    "expired": EXPIRED,
+    "group_deleted": GROUP_DELETED,
+    "offset_deleted": OFFSET_DELETED,
+    "topic_deleted": TOPIC_DELETED,
+}
+
+
+@pytest.mark.parametrize(
+    ("dump", "around"),
+    [
+        ("dumps/kafka-4.3.1-story", "2026-11-21T09:15:00Z"),
+        ("dumps/kafka-3.9.2-classic", "2026-11-21T09:18:00Z"),
+        ("expiry/kafka-4.3.1-expiry", "2026-11-21T08:58:00Z"),
+    ],
+)
+def test_no_sentence_of_another_incident_says_more_than_happened(dump: str, around: str) -> None:
+    with open_dump(str(DUMP.parents[1] / dump)) as opened:
+        answer = opened.replay().forensics(around=around)
+    causes = answer.to_polars("incident_causes").to_dicts()
+    window = answer.figures["window"]
+    begin, end = (round(each.timestamp() * 1000) for each in (window.begin, window.end))
+    truth = read_truth(dump.partition("/")[2])
+    told = [each for each in causes if each["verdict"] in HAPPENED]
+    assert told
+    for cause in told:
+        happened = [
+            each
+            for each in truth.happenings
+            if each.what == HAPPENED[cause["verdict"]] and each.at[0] <= end and each.at[1] >= begin
+        ]
+        assert cause["lost_commits"] <= len(happened)
+        assert cause["commit_groups"] <= len({each.key[0] for each in happened})
+        # None of these dumps has an election that lost anything.
+        assert cause["copy"] is None
+        first = sentences_of([cause], [], Restored(window.begin, 0, 0, 0, 0, {}, None))[0]
+        assert first.startswith(f"{cause['groups']} group")
 
 
 def test_offsets_before_are_what_the_coordinator_had_and_after_what_was_left(
