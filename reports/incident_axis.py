@@ -92,7 +92,7 @@ def axis_of(rows: AxisRows, manifest: Manifest) -> tuple[Figure, ...]:
     anchor = "incident-axis"
     span = at(begin), at(rows.end)
     svg = incident_over_time(lanes, bars, marks, span, anchor)
-    says = _says(logs, elections, happened, marks)
+    says = _description(logs, elections, happened, marks)
     return (Figure(anchor, "The incident on one time axis (UTC)", says, svg),)
 
 
@@ -189,7 +189,7 @@ def _place(row: Row) -> Place:
     return row["group_id"], row["topic"], row["partition"]
 
 
-def _says(
+def _description(
     logs: Mapping[str, tuple[datetime, datetime]],
     elections: Sequence[datetime],
     happened: Sequence[Row],

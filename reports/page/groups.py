@@ -361,7 +361,7 @@ def _offsets(
     group: str,
     anchor: str,
     end: datetime | None,
-    taken: Sequence[Row],
+    losses: Sequence[Row],
 ) -> Iterator[Figure]:
     history = read.of_group("offset_history", group)
     if not history.num_rows:
@@ -383,7 +383,7 @@ def _offsets(
     lines += _still_in_force(known, named, end)
     lost = [
         {"offset": row["was"], "from": at(row["committed_at"]), "to": at(row["at"])}
-        for row in taken
+        for row in losses
         if place(row) in named
     ]
     marks = [
@@ -414,10 +414,10 @@ def _offsets(
 
 
 def _still_in_force(
-    known: Sequence[Row], named: Mapping[str, str], end: datetime | None
+    changes: Sequence[Row], named: Mapping[str, str], end: datetime | None
 ) -> list[dict[str, Any]]:
     """Return the offsets that were in force at the instant asked about, there."""
-    last = {place(row): row for row in known}
+    last = {place(row): row for row in changes}
     return [
         {"place": named[name], "at": at(end), "offset": row["committed_offset"]}
         for name, row in sorted(last.items())

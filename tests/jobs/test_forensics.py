@@ -248,10 +248,10 @@ def test_what_restore_gives_back_lies_beside_it(incident: Incident) -> None:
 
 
 def test_a_group_that_is_named_is_told_with_those_of_its_coordinator(
-    groupscope: Groupscope, incident: Incident
+    groupscope: Groupscope, incident: Incident, tmp_path: Path
 ) -> None:
     ran = groupscope(
-        "forensics", incident.folder, "--out", incident.folder, "--around", ELECTION,
+        "forensics", incident.folder, "--out", tmp_path / "named", "--around", ELECTION,
         "--group", "parcel-*", "--format", "json",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

@@ -225,7 +225,7 @@ def _costs(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     is_commit = was_committed & pl.col("topic").is_not_null()
     is_untold = cost.is_null() & (pl.col("was").is_not_null() | (pl.col("verdict") == CANNOT_TELL))
     told = _with_copies(verdicts, lines).with_columns(
-        (is_commit & (is_loss | pl.col("verdict").is_in(_TAKES)))
+        (is_commit & (is_loss | pl.col("verdict").is_in(_REMOVALS)))
         .cast(pl.Int64)
         .alias("lost_commits"),
         pl.when(cost > 0).then(cost).otherwise(0).alias("records_again"),
@@ -237,7 +237,7 @@ def _costs(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
 
 _IS_OF_OFFSET: Final = pl.col("topic").is_not_null()
 """Else it is about the whole group."""
-_TAKES: Final = ("expired", "group_deleted", "offset_deleted", "topic_deleted")
+_REMOVALS: Final = ("expired", "group_deleted", "offset_deleted", "topic_deleted")
 """Verdicts that take a committed offset away for good, beside a loss by an election."""
 
 
