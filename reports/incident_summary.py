@@ -140,7 +140,8 @@ def _lost_line(cause: Row, names: Mapping[int | None, str]) -> Iterator[str]:
     elected = _brokers(cause["elected_brokers"], names)
     if not elected:
         yield f"the log that survived, that of {cause['surviving_copy']}, lacks {whose} {where}"
-        yield f"cannot tell who was elected: no metadata log in the dump says so{_when(cause)}"
+        yield f"a leader was elected{_when(cause)}"
+        yield "cannot tell who was elected, or whether unclean: no metadata log says so"
     else:
         were = "was" if len(cause["elected_brokers"]) == 1 else "were"
         text = f"{elected}, which lacked {whose} {where}, {were} elected{_when(cause)}"
@@ -210,7 +211,8 @@ def _cost(cause: Row) -> Iterator[str]:
         is_named = cause["verdict"] != _ELECTION and not others
         who = "" if is_named else f"{count(commits, 'group')} lost "
         lost = " lost" if is_named else ""
-        yield f"{who}{count(cause['lost_commits'], 'commit')}{lost}, {_again(cause)}"
+        amount = f"{who}{count(cause['lost_commits'], 'commit')}{lost}{_how_sure(cause)}"
+        yield f"{amount}, {_again(cause)}"
     elif again:
         yield _again(cause)
     if skipped:
@@ -222,6 +224,13 @@ def _cost(cause: Row) -> Iterator[str]:
     elif others:
         more = "more group" if commits else "group"
         yield f"{count(others, more)} lost deletions or the state of share groups"
+
+
+def _how_sure(cause: Row) -> str:
+    """Return of how many commits it is not sure that they were in force."""
+    if not cause["unsure_commits"]:
+        return ""
+    return f" (cannot tell for sure of {cause['unsure_commits']:,}: low confidence)"
 
 
 def _again(cause: Row) -> str:

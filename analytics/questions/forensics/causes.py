@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from analytics.contracts import table_of, table_of_frame
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
-from analytics.questions.timeline.words import CANNOT_TELL, LOST, badness
+from analytics.questions.timeline.words import CANNOT_TELL, LOST, LOW, badness
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
 from analytics.replayed.whole_groups import frame_of
@@ -167,12 +167,12 @@ def last_records(manifest: Manifest) -> dict[str, datetime]:
 
 _READ: Final = (
     *("group_id", "verdict", "topic", "partition", "at"),
-    *("was", "committed_at", "cost", "record", "reason"),
+    *("was", "committed_at", "cost", "confidence", "record", "reason"),
 )
 _LOG: Final = r"^(?P<log>.*)-(?P<number>\d+)@(?P<offset>\d+)$"
 _OFFSET: Final = ("topic", "partition")
 _OF_COSTS: Final = ("group_id", "verdict", "copy", *_OFFSET)
-_AMOUNTS: Final = ("lost_commits", "records_again", "records_skipped")
+_AMOUNTS: Final = ("lost_commits", "unsure_commits", "records_again", "records_skipped")
 """Numbers that are summed up."""
 
 
@@ -223,11 +223,12 @@ def _costs(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     # Share groups have no commits: of what they lose no time is there.
     was_committed = pl.col("was").is_not_null() & pl.col("committed_at").is_not_null()
     is_commit = was_committed & pl.col("topic").is_not_null()
+    is_taken = is_commit & (is_loss | pl.col("verdict").is_in(_REMOVALS))
+    is_unsure = (pl.col("confidence") == LOW).fill_null(value=False)
     is_untold = cost.is_null() & (pl.col("was").is_not_null() | (pl.col("verdict") == CANNOT_TELL))
     told = _with_copies(verdicts, lines).with_columns(
-        (is_commit & (is_loss | pl.col("verdict").is_in(_REMOVALS)))
-        .cast(pl.Int64)
-        .alias("lost_commits"),
+        is_taken.cast(pl.Int64).alias("lost_commits"),
+        (is_taken & is_unsure).cast(pl.Int64).alias("unsure_commits"),
         pl.when(cost > 0).then(cost).otherwise(0).alias("records_again"),
         pl.when(cost < 0).then(-cost).otherwise(0).alias("records_skipped"),
         is_untold.alias("is_at_least"),

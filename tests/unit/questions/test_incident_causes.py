@@ -57,7 +57,7 @@ def causes(rows: PartedTable, *elections: Election) -> list[dict[str, Any]]:
 def test_what_one_copy_lost_in_several_elections_is_one_cause(parts: int) -> None:
     rows = verdicts(
         verdict("billing", 0, cost=40),
-        verdict("billing", 1),
+        verdict("billing", 1, confidence="low"),
         verdict("audit", 0, cost=0, record=f"{LOG}-1@30", at=LATER),
         verdict("old", 0, was=None, committed_at=None, became=50),
         parts=parts,
@@ -69,6 +69,7 @@ def test_what_one_copy_lost_in_several_elections_is_one_cause(parts: int) -> Non
     assert (cause["elected_from"], cause["elected_to"]) == (T, LATER)
     assert (cause["groups"], cause["commit_groups"], cause["lost_commits"]) == (3, 2, 3)
     assert (cause["records_again"], cause["is_at_least"]) == (40, True)
+    assert cause["unsure_commits"] == 1
 
 
 def test_a_loss_that_two_copies_have_is_counted_of_one() -> None:

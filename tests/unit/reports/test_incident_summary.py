@@ -34,8 +34,8 @@ ELECTION = {
     "lost_records": 426, "partitions": 11, "elected_brokers": [2, 3],
     "partitions_without_leader": 0, "elected_from": T2, "elected_to": T3,
     "election_shown_by": "metadata_log", "unclean": True, "surviving_copy": "broker-2",
-    "groups": 12, "commit_groups": 9, "lost_commits": 26, "offsets": 35, "records_again": 512,
-    "records_skipped": 0, "is_at_least": True, "reason": None, "other_reasons": 0,
+    "groups": 12, "commit_groups": 9, "lost_commits": 26, "unsure_commits": 0,
+    "offsets": 35, "records_again": 512, "records_skipped": 0, "is_at_least": True, "reason": None, "other_reasons": 0,
 }  # fmt: skip
 OTHER = {
     **dict.fromkeys(ELECTION),
@@ -44,6 +44,7 @@ OTHER = {
     "groups": 1,
     "commit_groups": 0,
     "lost_commits": 0,
+    "unsure_commits": 0,
     "offsets": 3,
     "records_again": 120,
     "records_skipped": 0,
@@ -76,7 +77,11 @@ def test_an_election_says_whose_records_are_gone_who_was_elected_and_what_it_cos
 @pytest.mark.parametrize(
     ("less", "sentence", "not_said"),
     [
-        ({"elected_brokers": []}, "cannot tell who was elected: no metadata log", "were elected"),
+        (
+            {"elected_brokers": []},
+            "cannot tell who was elected, or whether unclean: no",
+            "were elected",
+        ),
         ({"elected_brokers": [2]}, "broker-2, which lacked its last 426 records", "broker 3"),
         ({"partitions_without_leader": 4}, "cannot tell who was elected in 4 of these", "no meta"),
         ({"unclean": None}, "(cannot tell whether unclean: no metadata log", "(unclean)"),
@@ -86,6 +91,7 @@ def test_an_election_says_whose_records_are_gone_who_was_elected_and_what_it_cos
         ({"is_at_least": False}, "26 commits, 512 records are read again", "at least"),
         ({"records_again": 0}, "cannot tell how many records are read again", "at least"),
         ({"groups": 0, "commit_groups": 0, "records_again": 0}, "is known to have lost", "more"),
+        ({"unsure_commits": 5}, "(cannot tell for sure of 5: low confidence)", "more cause"),
         ({"groups": 9}, "9 groups lost 26 commits", "more group"),
         ({"records_skipped": 7}, "7 records are skipped", "more cause"),
     ],
