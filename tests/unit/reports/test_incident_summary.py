@@ -35,7 +35,8 @@ ELECTION = {
     "partitions_without_leader": 0, "elected_from": T2, "elected_to": T3,
     "election_shown_by": "metadata_log", "unclean": True, "surviving_copy": "broker-2",
     "groups": 12, "commit_groups": 9, "lost_commits": 26, "unsure_commits": 0,
-    "offsets": 35, "records_again": 512, "records_skipped": 0, "is_at_least": True, "reason": None, "other_reasons": 0,
+    "offsets": 35, "records_again": 512, "records_skipped": 0, "is_at_least": True,
+    "reason": None, "other_reasons": 0,
 }  # fmt: skip
 OTHER = {
     **dict.fromkeys(ELECTION),
