@@ -172,6 +172,13 @@ def parent(location: str) -> str:
     return os.path.dirname(os.path.abspath(location))  # noqa: PTH100, PTH120 - links stay as given
 
 
+def absolute_location(location: str) -> str:
+    """Return a location that means the same wherever a command is run; a URI is one."""
+    if is_uri(location):
+        return location
+    return os.path.abspath(local_path(location))  # noqa: PTH100 - links stay as given
+
+
 def base_name(location: str) -> str:
     """Return the last name of a location; that of the folder itself for ``.`` and the like."""
     if is_uri(location):

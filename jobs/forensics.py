@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.gaps.gap import gap_documents
-from analytics.locations import join
+from analytics.locations import absolute_location, join
 from analytics.questions.answer import Answer
+from analytics.questions.forensics.causes import CAUSES
 from analytics.questions.forensics.incident import Around, Window, drawn_history, time_around
 from analytics.questions.forensics.question import (
     FORENSICS,
@@ -18,6 +20,7 @@ from analytics.questions.forensics.question import (
     ROWS_OF_STATES,
     ForensicsSettings,
 )
+from analytics.questions.restore.question import OF_GROUPS, OFFSETS
 from analytics.replay.dump.choices import END, BeforeEnd, iso_time
 from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replayed.kept_evaluations import keep_evaluations
@@ -30,14 +33,18 @@ from jobs.spark.session import one_session
 from jobs.workspaces.compared_states import Side, compared_states
 from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.replayed import replayed
+from reports.answers.restore import COMMANDS
 from reports.incident import (
     MOST_DRAWN,
     Incident,
+    head_of,
     html_of,
     incident_page,
     raw_sections,
     sections_of,
+    summary_of,
 )
+from reports.incident_summary import Restored, commands_of, restored_of
 from reports.layout.output_format import OutputFormat
 from reports.row_formats import rendered
 
@@ -121,7 +128,9 @@ def forensics_of(
             ),
         )
         before, after = states
-        incident = _incident(answer, time, _restored(quiet, out, answer, (before, state)))
+        incident = _incident(
+            answer, time, state, _restored(quiet, out, answer, (before, state)), out
+        )
         keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
             **state.response_metadata,
@@ -130,6 +139,8 @@ def forensics_of(
             "from": iso_time(time.window.begin),
             "to": iso_time(time.window.end),
             "groups": list(incident.groups),
+            "summary": list(incident.summary),
+            "restore": _given_back_metadata(incident.given_back),
             "cannot_tell": list(incident.cannot_tell),
             "gaps": gap_documents((*answer.gaps, *before.left_out, *after.left_out)),
         }
@@ -137,20 +148,44 @@ def forensics_of(
         _write(out, incident, state, {**metadata, "exit_code": code, "command": command_line()})
         console.say(f"forensics: {join(out, INCIDENT_PAGE)}")
         # What is printed is read as long as the states are there.
-        print_text(rendered(sections_of(incident, output_format), output_format, metadata))
+        print_text(
+            chain(
+                [head_of(incident, output_format)],
+                rendered(sections_of(incident, output_format), output_format, metadata),
+            )
+        )
     return code
 
 
-def _incident(answer: Answer, time: Around, restored: str) -> Incident:
+def _incident(answer: Answer, time: Around, state: Replayed, restored: str, out: str) -> Incident:
+    given_back = _given_back(answer.figures[RESTORED], time, out)
     return Incident(
         around=time.at,
         begin=time.window.begin,
         end=time.window.end,
         groups=tuple(answer.figures[GROUPS]),
         tables=answer.long_tables,
+        summary=summary_of(answer.rows(CAUSES), state.manifest, given_back),
+        given_back=given_back,
         cannot_tell=answer.cannot_tell,
         restored=restored,
     )
+
+
+def _given_back(restored: Answer, time: Around, out: str) -> Restored:
+    """Return what `restore` gives back, in numbers."""
+    script = join(absolute_location(join(out, RESTORE)), COMMANDS)
+    return restored_of(
+        restored.tables[OFFSETS], restored.tables[OF_GROUPS], time.window.begin, script
+    )
+
+
+def _given_back_metadata(restored: Restored) -> dict[str, Any]:
+    return {
+        **asdict(restored),
+        "as_of": iso_time(restored.as_of),
+        "commands": list(commands_of(restored)),
+    }
 
 
 def _restored(console: Console, out: str, answer: Answer, states: tuple[Replayed, Replayed]) -> str:

@@ -12,23 +12,29 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.diff import with_words
 from reports.answers.timeline import event_rows, in_words, verdicts_for_people, words_of
-from reports.layout.cells import times, with_values
+from reports.incident_axis import AxisRows, axis_of
+from reports.incident_summary import (
+    Restored,
+    commands_of,
+    sentences_of,
+    steps_of,
+    summary_text,
+)
+from reports.layout.cells import instants, times, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, of_groups, raw_section, table_section
 from reports.page.forms import rendered
 from reports.page.groups import charts_of
 from reports.page.head_and_foot import copies_of, coverage_of
-from reports.page.model import Cell, Clause, Coverage, Fact, Grid, Story
+from reports.page.model import Cell, Coverage, Fact, Figure, Grid, Story
 from reports.page.rows import columns_of, grid_of, name_cell, of_so_many
-from reports.page.texts import LONGEST_SENTENCE, group_anchor, harmless, moment, name_cut
+from reports.page.texts import group_anchor, harmless, moment
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
-from reports.quantities import count
 from reports.row_formats import Section
 from schemas.evaluation_rules import timeline_verdicts
 from schemas.finding_rules import CRITICAL
@@ -39,15 +45,18 @@ if TYPE_CHECKING:
 
 MOST_GROUPS: Final = 100
 MOST_DRAWN: Final = 16
-_MOST_CLAUSES: Final = 8
 _MOST_ROWS: Final = 200
+_WHOLE_GROUP: Final = "the whole group"
 _VERDICTS: Final = columns_of("offset_verdicts", "page_of_incident")
 _CHANGES: Final = columns_of("changed_offsets", "page_of_incident")
 _EVENTS: Final = columns_of("group_events", "page_of_incident")
 _OWNERS, _BROKERS, _OTHERS = (
     columns_of(name, "page") for name in ("incident_owners", "incident_brokers", "incident_others")
 )
+_COSTS: Final = columns_of("incident_costs")
 _TABLES: Final = {
+    "causes": "incident_causes",
+    "costs": "incident_costs",
     "verdicts": "offset_verdicts",
     "changes": "changed_offsets",
     "owners": "incident_owners",
@@ -66,8 +75,10 @@ class Incident:
         around: When it was.
         begin: The instant before,
         end: and the instant after.
-        groups: Those that it is about, the worst first.
+        groups: Those that it is about, those that it cost most first.
         tables: Of the question `forensics`, by name.
+        summary: What happened and what it cost, a sentence each, the costliest first.
+        given_back: What `restore` gives back, in numbers.
         cannot_tell: What cannot be told.
         restored: What `restore` gives back, in words.
     """
@@ -77,6 +88,8 @@ class Incident:
     end: datetime
     groups: tuple[str, ...]
     tables: Mapping[str, Rows]
+    summary: tuple[str, ...]
+    given_back: Restored
     cannot_tell: tuple[str, ...] = ()
     restored: str = ""
 
@@ -90,7 +103,11 @@ class IncidentPage:
         facts: When, what was read.
         copies: A chip a copy.
         coverage: How much of the truth the dump holds.
-        clauses: The verdict, the worst first.
+        summary: What happened and what it cost, a sentence each.
+        steps: What to do now, a sentence each.
+        commands: To be pasted.
+        axis: The whole on one time axis.
+        costs: The groups, those that it cost most first.
         cannot_tell: What cannot be told.
         stories: A story a group.
         more_groups: How many are not shown.
@@ -105,7 +122,11 @@ class IncidentPage:
     facts: tuple[Fact, ...]
     copies: tuple[Cell, ...]
     coverage: Coverage
-    clauses: tuple[Clause, ...]
+    summary: tuple[str, ...]
+    steps: tuple[str, ...]
+    commands: tuple[str, ...]
+    axis: tuple[Figure, ...]
+    costs: Grid
     cannot_tell: tuple[str, ...]
     stories: tuple[Story, ...]
     more_groups: int
@@ -135,7 +156,7 @@ def incident_page(
     rows = _StoryRows(
         *(
             of_groups(incident.tables[_TABLES[name]], pa.array(shown, pa.string()))
-            for name in ("verdicts", "changes", "owners", "events")
+            for name in ("verdicts", "changes", "owners", "events", "costs")
         )
     )
     return IncidentPage(
@@ -143,7 +164,11 @@ def incident_page(
         facts=_facts(incident, said),
         copies=copies_of(manifest),
         coverage=coverage_of(read, is_open=bool(incident.cannot_tell)),
-        clauses=_clauses(incident),
+        summary=tuple(harmless(each) for each in incident.summary),
+        steps=tuple(harmless(each) for each in steps_of(incident.given_back)),
+        commands=tuple(harmless(each) for each in commands_of(incident.given_back)),
+        axis=_axis(incident, rows.verdicts, history, manifest),
+        costs=_costs_grid(incident.tables[_TABLES["costs"]], frozenset(shown)),
         cannot_tell=tuple(harmless(each) for each in incident.cannot_tell),
         stories=tuple(
             _story(rows, read, group, incident.end if n < MOST_DRAWN else None)
@@ -163,6 +188,53 @@ def incident_page(
         command=harmless(said["command"]),
         exit_code=said["exit_code"],
     )
+
+
+def _axis(
+    incident: Incident, verdicts: pa.Table, history: Mapping[str, pa.Table], manifest: Manifest
+) -> tuple[Figure, ...]:
+    rows = AxisRows(
+        incident.begin,
+        incident.end,
+        incident.groups,
+        incident.tables[_TABLES["causes"]].whole().to_pylist(),
+        verdicts,
+        history["offset_history"],
+        history["coordinator_epochs"],
+    )
+    return axis_of(rows, manifest)
+
+
+def _costs_grid(costs: Rows, stories: frozenset[str]) -> Grid:
+    rows = _costs_in_words(costs.first(_MOST_ROWS))
+    only = [
+        None if each is None else f"{each}: no record that survived names the group"
+        for each in rows["only_on"].to_pylist()
+    ]
+    grid = grid_of(
+        "costs-table",
+        "Groups, those that it cost most first",
+        with_values(rows, "only_on", pa.array(only, pa.string())),
+        _COSTS,
+        top=_MOST_ROWS,
+        source="incident.json",
+        stories=stories,
+    )
+    return of_so_many(grid, costs.num_rows, "incident.json")
+
+
+def _costs_in_words(costs: pa.Table) -> pa.Table:
+    """Return costs with records as people read them, and words in place of codes."""
+    columns = [costs[name].to_pylist() for name in ("records_again", "is_at_least")]
+    records = [_records(*each) for each in zip(*columns, strict=True)]
+    return _others_in_words(costs).append_column("records", pa.array(records, pa.string()))
+
+
+def _records(again: int, is_at_least: bool) -> str | None:  # noqa: FBT001 - columns of a row
+    """Return how many records are read again; None where nothing tells."""
+    if is_at_least:
+        return f">= {again:,}" if again else "cannot tell"
+    return f"{again:,}"
 
 
 def _others_grid(others: Rows) -> Grid:
@@ -188,59 +260,13 @@ def _facts(incident: Incident, said: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(Fact(name, name_cell(value)) for name, value in facts.items())
 
 
-def _clauses(incident: Incident) -> tuple[Clause, ...]:
-    """Return what happened to each group in a clause, the worst first."""
-    counts = _counts(incident)
-    clauses = [
-        Clause(
-            name_cut(_clause(**row), LONGEST_SENTENCE),
-            f"#{group_anchor(row['group_id'])}",
-            "critical" if _is_severe(row["verdict"]) else "warning",
-        )
-        for row in counts.head(_MOST_CLAUSES).iter_rows(named=True)
-    ]
-    more = counts.height - len(clauses)
-    if more > 0:
-        clauses.append(Clause(f"{count(more, 'more line')} below", "#stories", "warning"))
-    return tuple(clauses)
-
-
-def _counts(incident: Incident) -> pl.DataFrame:
-    """Return of how many partitions each group has each verdict, and what it cost, the worst first.
-
-    Returns:
-        `group_id`, `verdict`, `partitions`, `cost` (records that are read again).
-    """
-    columns = ["group_id", "verdict", "topic", "partition", "cost"]
-    pieces = incident.tables[_TABLES["verdicts"]].pieces(columns)
-    rows = pl.concat([pl.DataFrame(pl.from_arrow(each)) for each in pieces])
-    place = pl.struct("topic", "partition").filter(pl.col("topic").is_not_null())
-    again = pl.col("cost").filter(pl.col("cost") > 0)
-    counts = rows.group_by("group_id", "verdict", maintain_order=True).agg(
-        place.n_unique().alias("partitions"), again.sum().alias("cost")
-    )
-    rank = {group: number for number, group in enumerate(incident.groups)}
-    severe = [code for code in counts["verdict"].unique() if _is_severe(code)]
-    return counts.sort(
-        ~pl.col("verdict").is_in(severe),
-        pl.col("group_id").replace_strict(rank, return_dtype=pl.Int64),
-        maintain_order=True,
-    )
-
-
-def _clause(group_id: str, verdict: str, partitions: int, cost: int) -> str:
-    """Return what happened to a group's offsets in a few words."""
-    where = f" on {count(partitions, 'partition')}" if partitions else ""
-    again = f", {count(cost, 'record')} read again" if cost else ""
-    return f"{group_id}: {words_of(verdict)}{where}{again}"
-
-
 def _is_severe(code: str) -> bool:
     return timeline_verdicts()[code].severity == CRITICAL
 
 
 def _others_in_words(others: pa.Table) -> pa.Table:
-    words = [", ".join(map(words_of, each.split(", "))) for each in others["verdicts"].to_pylist()]
+    codes = [filter(None, each.split(", ")) for each in others["verdicts"].to_pylist()]
+    words = [", ".join(map(words_of, each)) for each in codes]
     return with_values(others, "verdicts", pa.array(words, pa.string()))
 
 
@@ -252,6 +278,22 @@ class _StoryRows:
     changes: pa.Table
     owners: pa.Table
     events: pa.Table
+    costs: pa.Table
+
+
+def _cost_facts(costs: pa.Table, group: str) -> dict[str, str]:
+    """Return what the incident cost a group."""
+    return {
+        name: value
+        for row in _of(_costs_in_words(costs), group).to_pylist()
+        for name, value in (
+            ("Records read again", row["records"]),
+            ("Commits lost", f"{row['lost_commits']:,}"),
+            ("Given back", f"{row['restore']:,}"),
+            ("Only on", row["only_on"] and harmless(row["only_on"])),
+        )
+        if value
+    }
 
 
 def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | None) -> Story:
@@ -260,6 +302,7 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
     verdicts, changes = _of(rows.verdicts, group), _of(rows.changes, group)
     events, owners = _of(rows.events, group), _of(rows.owners, group)
     facts = {
+        **_cost_facts(rows.costs, group),
         "Happenings": f"{verdicts.num_rows:,}",
         "Offsets that differ": f"{changes.num_rows:,}",
         "Events": f"{events.num_rows:,}",
@@ -270,7 +313,7 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
         (
             "verdicts",
             "What happened to its offsets, the worst first",
-            in_words(verdicts),
+            _judged(verdicts),
             _VERDICTS,
         ),
         ("changes", "Committed offsets before and after", with_words(changes), _CHANGES),
@@ -283,7 +326,7 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
         severity="critical" if severe else "warning" if codes else "info",
         facts=tuple(Fact(name, Cell(value)) for name, value in facts.items()),
         findings=(),
-        figures=() if end is None else tuple(charts_of(read, group, anchor, end)),
+        figures=() if end is None else tuple(charts_of(read, group, anchor, end, _lost(verdicts))),
         grids=tuple(
             grid_of(
                 f"{anchor}-{name}", caption, rows, columns, top=_MOST_ROWS, source="incident.json"
@@ -292,6 +335,28 @@ def _story(rows: _StoryRows, read: WorkspaceTables, group: str, end: datetime | 
             if rows.num_rows
         ),
     )
+
+
+def _lost(verdicts: pa.Table) -> list[dict[str, Any]]:
+    """Return the commits that elections took, which the surviving line does not have."""
+    columns = ("topic", "partition", "verdict", "was", "committed_at", "at")
+    return [
+        row
+        for row in verdicts.select(columns).to_pylist()
+        if row["verdict"] == "lost_by_election"
+        and None not in (row["was"], row["committed_at"], row["at"])
+    ]
+
+
+def _judged(verdicts: pa.Table) -> pa.Table:
+    """Return verdicts in words; a time that is only bounded carries its sign.
+
+    What is about the whole group, which only a copy that was lost may have, says so.
+    """
+    if not verdicts.num_rows:
+        return verdicts
+    told = with_values(in_words(verdicts), "at", instants(verdicts["at"], verdicts["not_before"]))
+    return with_values(told, "topic", pc.fill_null(verdicts["topic"], _WHOLE_GROUP))
 
 
 def _of(rows: pa.Table, group: str) -> pa.Table:
@@ -306,6 +371,27 @@ def _in_time(events: pa.Table) -> pa.Table:
 
 def _printed(text: str) -> str:
     return "\n".join(harmless(line) for line in text.splitlines())
+
+
+def summary_of(causes: Rows, manifest: Manifest, given_back: Restored) -> tuple[str, ...]:
+    """Return what happened and what it cost, a sentence each.
+
+    Args:
+        causes: The table `incident_causes`.
+        manifest: Of the workspace.
+        given_back: What `restore` gives back.
+    """
+    return sentences_of(causes.whole().to_pylist(), manifest["copies"], given_back)
+
+
+def head_of(incident: Incident, output_format: OutputFormat) -> str:
+    """Return what people read first: what happened, what it cost, what to do now.
+
+    Nothing where a program reads it, or where one table was asked for.
+    """
+    if output_format.is_for_programs or output_format.table is not None:
+        return ""
+    return summary_text(incident.summary, incident.given_back, output_format)
 
 
 def sections_of(incident: Incident, output_format: OutputFormat) -> list[Section | LongSection]:
@@ -327,9 +413,24 @@ def raw_sections(incident: Incident) -> list[Section | LongSection]:
 
 def _for_people(incident: Incident, output_format: OutputFormat) -> Iterator[LongSection]:
     tables = {name: incident.tables[of] for name, of in _TABLES.items()}
+    if output_format.table == "causes":
+        # Their words are at the head of the text.
+        yield LongSection(tables["causes"], _causes)
+    yield LongSection(tables["costs"], _costs)
     yield verdicts_for_people(tables["verdicts"], is_wide=output_format.is_wide)
     for name, make in _SECTIONS.items():
         yield LongSection(tables[name], make)
+
+
+def _causes(rows: pa.Table) -> Section:
+    in_words = [words_of(each) for each in rows["verdict"].to_pylist()]
+    told = with_values(_timed(rows, "elected_from"), "verdict", pa.array(in_words, pa.string()))
+    return _section(told, "causes", "What it came from, what costs most first")
+
+
+def _costs(rows: pa.Table) -> Section:
+    title = "Groups, those that it cost most first"
+    return _section(_costs_in_words(rows), "costs", title)
 
 
 def _changes(rows: pa.Table) -> Section:

@@ -39,7 +39,9 @@ Examples:
     help="So long before and after the incident.",
 )
 @end_offsets_option
-@table_option("verdicts", beside=("changes", "owners", "events", "cluster", "others"))
+@table_option(
+    "verdicts", beside=("causes", "costs", "changes", "owners", "events", "cluster", "others")
+)
 @asking_options
 @pass_console
 def forensics(console: Console, /, output_format: OutputFormat, **options: Any) -> int:  # noqa: ANN401

@@ -109,37 +109,54 @@ _BAND = 6
 
 
 def committed_offsets(
-    rows: Sequence[Row], marks: Sequence[Row], elections: Sequence[Row], anchor: str
+    rows: Sequence[Row],
+    marks: Sequence[Row],
+    elections: Sequence[Row],
+    lost: Sequence[Row],
+    anchor: str,
 ) -> str:
     """Return a step line a partition, marks on it, and a line down for each election.
+
+    What a line of the log that did not survive had is dashed, beside the one that did; a partition
+    of which one value is known is a point.
 
     Args:
         rows: `place`, `at` (ISO 8601), `offset`.
         marks: `at`, `offset`, `what`.
         elections: `at`.
+        lost: `offset`, `from` and `to` (ISO 8601), in force on a line that was lost.
         anchor: Of the figure.
     """
-    x = over_time(rows)
+    ends = [{"at": row[end], "offset": row["offset"]} for row in lost for end in ("from", "to")]
+    x = over_time([*rows, *ends])
     y = alt.Y(
         "offset:Q",
         axis=alt.Axis(title="committed offset", tickCount=5, format="~s"),
         scale=alt.Scale(zero=False),
     )
+    dashed = _dashed("place", rows)
     lines = (
         alt.Chart(data(rows))
         .mark_line(interpolate="step-after", strokeWidth=1.8)
-        .encode(
-            x=x,
-            y=y,
-            **_dashed("place", rows),
-        )
+        .encode(x=x, y=y, **dashed)
     )
     layers: list[alt.Chart] = []
     if elections:
         layers.append(
             alt.Chart(data(elections)).mark_rule(color=SOFT, strokeDash=[4, 4]).encode(x=x)
         )
+    if lost:
+        was = alt.Chart(data(lost)).mark_rule(color=ORANGE, strokeDash=[2, 3], strokeWidth=2)
+        from_ = alt.X("from:T", scale=utc(), axis=times(row["at"] for row in [*rows, *ends]))
+        layers.append(was.encode(x=from_, x2="to:T", y=y))
     layers.append(lines)
+    if single := _single(rows):
+        points = alt.Chart(data(single)).mark_point(filled=True, size=40, opacity=1)
+        layers.append(points.encode(x=x, y=y, color=dashed["color"]))
+    marks = [
+        *marks,
+        *({"at": row["from"], "offset": row["offset"], "what": "on the lost line"} for row in lost),
+    ]
     if marks:
         kinds = in_order(marks, "what")
         layers.append(
@@ -152,6 +169,15 @@ def committed_offsets(
             )
         )
     return svg_of(alt.layer(*layers), anchor, height=190)
+
+
+def _single(rows: Sequence[Row]) -> list[Row]:
+    """Return the first row of each place that has one value: a level line shows no commit."""
+    values: dict[str, set[int]] = {}
+    for row in rows:
+        values.setdefault(row["place"], set()).add(row["offset"])
+    first = {row["place"]: row for row in reversed(rows)}
+    return [row for name, row in first.items() if len(values[name]) == 1]
 
 
 def ownership(rows: Sequence[Row], anchor: str) -> str:

@@ -306,7 +306,11 @@ def _in_time(events: pa.Table) -> pa.Table:
 
 
 def charts_of(
-    read: WorkspaceTables, group: str, anchor: str, end: datetime | None
+    read: WorkspaceTables,
+    group: str,
+    anchor: str,
+    end: datetime | None,
+    lost: Sequence[Row] = (),
 ) -> Iterator[Figure]:
     """Yield the charts of a group.
 
@@ -315,9 +319,10 @@ def charts_of(
         group: The group.
         anchor: Of its story.
         end: The instant asked about: what is still so ends there.
+        lost: Offsets that elections took: `topic`, `partition`, `was`, `committed_at`, `at`.
     """
     yield from _ownership(read.of_group("assignment_history", group), f"{anchor}-owned", end)
-    yield from _offsets(read, group, f"{anchor}-offsets")
+    yield from _offsets(read, group, f"{anchor}-offsets", end, lost)
 
 
 def _ownership(history: pa.Table, anchor: str, end: datetime | None) -> Iterator[Figure]:
@@ -351,7 +356,13 @@ def _ownership(history: pa.Table, anchor: str, end: datetime | None) -> Iterator
     yield from figure(anchor, "Who owned which partitions (UTC)", says, rows, ownership)
 
 
-def _offsets(read: WorkspaceTables, group: str, anchor: str) -> Iterator[Figure]:
+def _offsets(
+    read: WorkspaceTables,
+    group: str,
+    anchor: str,
+    end: datetime | None,
+    losses: Sequence[Row],
+) -> Iterator[Figure]:
     history = read.of_group("offset_history", group)
     if not history.num_rows:
         return
@@ -368,6 +379,13 @@ def _offsets(read: WorkspaceTables, group: str, anchor: str) -> Iterator[Figure]
         for name in sorted(places)
         for row in _some_of([row for row in commits if place(row) == name])
     ]
+    first_and_last = lines[:1] + lines[-1:]
+    lines += _still_in_force(known, named, end)
+    lost = [
+        {"offset": row["was"], "from": at(row["committed_at"]), "to": at(row["at"])}
+        for row in losses
+        if place(row) in named
+    ]
     marks = [
         {"at": at(row[time]), "offset": offset, "what": what}
         for row in known
@@ -378,20 +396,36 @@ def _offsets(read: WorkspaceTables, group: str, anchor: str) -> Iterator[Figure]
     elections = _elections(read, history, {row["at"] for row in lines})
     says = ""
     if lines:
-        first, last = lines[0], lines[-1]
+        first, last = first_and_last[0], first_and_last[-1]
         says = (
             f"{first['place']} began at {first['offset']:,} at {first['at']}; "
             f"{last['place']} ended at {last['offset']:,} at {last['at']}."
         )
         says += " Dashed upright lines are elections of the coordinator." if elections else ""
+        says += " Dashed level lines are what was lost with a line of its log." if lost else ""
         says += doubt_said(history)
     yield from figure(
         anchor,
         "Committed offsets over time (UTC)",
         says,
         lines,
-        lambda rows, name: committed_offsets(rows, marks, elections, name),
+        lambda rows, name: committed_offsets(rows, marks, elections, lost, name),
     )
+
+
+def _still_in_force(
+    changes: Sequence[Row], named: Mapping[str, str], end: datetime | None
+) -> list[dict[str, Any]]:
+    """Return the offsets that were in force at the instant asked about, there."""
+    last = {place(row): row for row in changes}
+    return [
+        {"place": named[name], "at": at(end), "offset": row["committed_offset"]}
+        for name, row in sorted(last.items())
+        if end is not None
+        and name in named
+        and row["committed_offset"] is not None
+        and row["effective_timestamp"] < end
+    ]
 
 
 def _marked(row: Row) -> tuple[str | None, int | None]:

@@ -171,9 +171,26 @@ def groups_hit(patterns: GroupPatterns, happened: Happenings, window: Window) ->
     if not chosen:
         raise CannotTellError(
             f"nothing is known to have happened to a group from {iso_time(window.begin)} to "
-            f"{iso_time(window.end)}; name one with --group"
+            f"{iso_time(window.end)}{_untold(happened.verdicts)}; name one with --group"
         )
     return list(chosen)
+
+
+def _untold(verdicts: PartedTable) -> str:
+    """Return that something may have happened all the same, and why; nothing where it did not."""
+    untold = verdicts.where(pl.col("verdict") == CANNOT_TELL)
+    groups: set[str] = set()
+    reasons: set[str] = set()
+    for piece in untold.scan(["group_id", "verdict", "reason"]):
+        rows = frame_of(piece)
+        groups.update(rows["group_id"])
+        reasons.update(rows["reason"].drop_nulls())
+    if not groups:
+        return ""
+    why = f": {min(reasons)}" if reasons else ""
+    more = " (and other reasons)" if len(reasons) > 1 else ""
+    of = "1 group" if len(groups) == 1 else f"{len(groups):,} groups"
+    return f", and of {of} it cannot be told{why}{more}"
 
 
 def suffering(happened: Happenings) -> list[str]:

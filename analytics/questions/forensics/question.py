@@ -16,6 +16,16 @@ from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.changes import OFFSETS as CHANGED_OFFSETS
 from analytics.questions.diff.question import DIFF, DiffSettings
+from analytics.questions.forensics.causes import (
+    CAUSES,
+    COSTS,
+    causes_of,
+    costs_of_offsets,
+    elections_of,
+    group_costs,
+    last_records,
+    untold_reasons,
+)
 from analytics.questions.forensics.incident import (
     BROKERS,
     OTHERS,
@@ -36,6 +46,7 @@ from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
 from analytics.questions.timeline.question import GROUP_EVENTS, TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd
+from analytics.replayed.whole_groups import frame_of
 from analytics.tables.parted_table import PartedTable, PartedTables
 
 if TYPE_CHECKING:
@@ -76,7 +87,7 @@ class ForensicsSettings:
 
 
 def forensics(state: ReplayedWorkspace, settings: ForensicsSettings) -> Answer:
-    """Return what an incident did to groups, the worst first.
+    """Return what an incident did to groups, those that it cost most first.
 
     Its figures are `AROUND`, `WINDOW`, `GROUPS` and `RESTORED`.
 
@@ -104,7 +115,17 @@ def forensics(state: ReplayedWorkspace, settings: ForensicsSettings) -> Answer:
     difference = DIFF.ask(after, DiffSettings(before))
     restored = RESTORE.ask(before, RestoreSettings(state.of_groups(groups), settings.end_offsets))
     is_theirs = pl.col("group_id").is_in(groups)
+    elections = elections_of(state, time.window)
+    # Whoever may have suffered unseen belongs to an incident of which no group was named.
+    is_untold = pl.lit(not patterns.groups) & (pl.col("verdict") == CANNOT_TELL)
+    judged = happened.verdicts.where(is_theirs | is_untold)
+    costs = costs_of_offsets(judged, elections)
+    of_groups = group_costs(groups, costs, elections, frame_of(restored.rows(OF_GROUPS).whole()))
     tables = {
+        CAUSES: PartedTable.held(
+            causes_of(costs, elections, last_records(state.manifest), untold_reasons(judged))
+        ),
+        COSTS: PartedTable.held(of_groups),
         OFFSET_VERDICTS: happened.verdicts.where(is_theirs),
         CHANGED_OFFSETS: difference.rows(CHANGED_OFFSETS),
         OWNERS: owners_of(before, after),
@@ -121,7 +142,12 @@ def forensics(state: ReplayedWorkspace, settings: ForensicsSettings) -> Answer:
             *(each for one in (before, after) for each in uncertain_metadata(one, ROWS_OF_STATES)),
         ),
         warnings=time.warnings,
-        figures={AROUND: time.at, WINDOW: time.window, GROUPS: groups, RESTORED: restored},
+        figures={
+            AROUND: time.at,
+            WINDOW: time.window,
+            RESTORED: restored,
+            GROUPS: of_groups["group_id"].to_pylist(),
+        },
         stored_tables=timeline.tables_to_keep,
         rows_cannot_tell=(
             _has(tables[OFFSET_VERDICTS], "verdict", CANNOT_TELL)
@@ -138,7 +164,7 @@ FORENSICS: Final = Question(
     name="forensics",
     needs=tuple(dict.fromkeys((*TIMELINE.needs, *ROWS_OF_STATES, "assignment_history", "configs"))),
     tables=(
-        *(OFFSET_VERDICTS, CHANGED_OFFSETS, OWNERS, GROUP_EVENTS, BROKERS, OTHERS),
+        *(CAUSES, COSTS, OFFSET_VERDICTS, CHANGED_OFFSETS, OWNERS, GROUP_EVENTS, BROKERS, OTHERS),
         *(RESTORE_PLAN, OF_GROUPS),
     ),
     settings=ForensicsSettings,

@@ -16,6 +16,7 @@ from reports.charts.groups import (
     rebalances_over_time,
     spread_of_partitions,
 )
+from reports.charts.incidents import incident_over_time
 from reports.charts.offsets import (
     delivery_counts,
     expiry_calendar,
@@ -38,6 +39,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         [{"place": group, "at": at, "offset": n} for n, (group, at) in enumerate(PAIRS)],
         [{"at": TIMES[0], "offset": 1, "what": "went back"}],
         [{"at": TIMES[1]}],
+        [{"offset": 3, "from": TIMES[0], "to": TIMES[1]}],
         name,
     ),
     "delivery_counts": lambda name: delivery_counts(
@@ -49,6 +51,13 @@ DRAWN: dict[str, Callable[[str], str]] = {
     ),
     "expiry_calendar": lambda name: expiry_calendar(
         [{"group": group, "at": at, "status": "scheduled"} for group, at in PAIRS], name
+    ),
+    "incident_over_time": lambda name: incident_over_time(
+        NAMES,
+        [{"lane": NAMES[0], "from": TIMES[0], "to": TIMES[1]}],
+        [{"lane": NAMES[1], "at": TIMES[0], "what": each} for each in ("election", "lost")],
+        TIMES,
+        name,
     ),
     "largest_lags": lambda name: largest_lags(
         [{"place": group, "lag": 7, "label": "7"} for group in NAMES], name
@@ -105,6 +114,36 @@ def test_a_chart_is_an_image_of_its_own(chart: str) -> None:
     assert len(ids) == len(set(ids))
     assert DRAWN[chart]("first") == svg
     assert DRAWN[chart]("second").count("NaN") == 0
+
+
+def _circles(svg: str) -> int:
+    # Vega draws a filled circle as a path of two arcs.
+    return sum(
+        str(each.get("d")).count("A") >= 2
+        for each in ET.fromstring(svg).iter()
+        if each.tag.endswith("path")
+    )
+
+
+def test_an_offset_with_one_value_is_a_point_and_one_that_moved_a_line() -> None:
+    def drawn(*offsets: int) -> str:
+        rows = [
+            {"place": "orders-0", "at": at, "offset": n}
+            for at, n in zip(TIMES, offsets, strict=False)
+        ]
+        return committed_offsets(rows, [], [], [], "one")
+
+    assert _circles(drawn(7)) == _circles(drawn(7, 7)) > _circles(drawn(7, 9))
+
+
+def test_what_was_lost_with_its_line_is_dashed_beside_what_survived() -> None:
+    rows = [{"place": "orders-0", "at": at, "offset": 7} for at in TIMES]
+    lost = [{"offset": 9, "from": TIMES[0], "to": TIMES[1]}]
+    svg = committed_offsets(rows, [], [], lost, "lost")
+    dashed = [each for each in ET.fromstring(svg).iter() if each.get("stroke-dasharray") == "2,3"]
+    assert len(dashed) == 1
+    assert "on the lost line" in svg
+    assert "on the lost line" not in committed_offsets(rows, [], [], [], "none")
 
 
 def test_a_sparkline_goes_from_the_first_to_the_last_point() -> None:

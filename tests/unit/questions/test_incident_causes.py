@@ -1,0 +1,129 @@
+"""What an incident came from: each loss is counted once, of the copy that alone had the record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from analytics.contracts import arrow_schema, table_of
+from analytics.questions.forensics.causes import (
+    Election,
+    causes_of,
+    costs_of_offsets,
+    group_costs,
+    untold_reasons,
+)
+from analytics.tables.parted_table import AS_THEY_ARE, PartedTable
+
+T = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
+LATER = T + timedelta(seconds=2)
+LOG = "__consumer_offsets"
+ELECTION = Election((LOG, 9), "broker-1", 245, 200, 3, T, T, True, True, "broker-3", ("gone",))
+SECOND = replace(ELECTION, place=(LOG, 1), diverges_at=27, lost_records=14, broker=2, at=LATER)
+RESTORED = pl.DataFrame(
+    {"group_id": ["billing"], "restore": [2], "refused": [1]},
+    {"group_id": pl.String(), "restore": pl.Int64(), "refused": pl.Int64()},
+)
+
+
+def verdict(group: str, partition: int | None, word: str = "lost_by_election", **more: Any) -> Any:
+    place = {"topic": None if partition is None else "orders", "partition": partition}
+    found = {"rung": "lost_line", "at": T, "was": 50, "committed_at": T, "record": f"{LOG}-9@300"}
+    nothing = dict.fromkeys(arrow_schema("offset_verdicts").names)
+    return {**nothing, **place, **found, "group_id": group, "verdict": word, **more}
+
+
+def verdicts(*rows: Any, parts: int = 1) -> PartedTable:
+    made = table_of("offset_verdicts", rows)
+    size = max(1, -(-made.num_rows // parts))
+    pieces = [made.slice(n, size) for n in range(0, max(made.num_rows, 1), size)]
+    return PartedTable(made.schema, pieces, AS_THEY_ARE)
+
+
+def causes(rows: PartedTable, *elections: Election) -> list[dict[str, Any]]:
+    costs = costs_of_offsets(rows, elections)
+    last = {"broker-1": T - timedelta(minutes=2)}
+    found: list[dict[str, Any]] = causes_of(
+        costs, elections, last, untold_reasons(rows)
+    ).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_what_one_copy_lost_in_several_elections_is_one_cause(parts: int) -> None:
+    rows = verdicts(
+        verdict("billing", 0, cost=40),
+        verdict("billing", 1, confidence="low"),
+        verdict("audit", 0, cost=0, record=f"{LOG}-1@30", at=LATER),
+        verdict("old", 0, was=None, committed_at=None, became=50),
+        parts=parts,
+    )
+    [cause] = causes(rows, ELECTION, SECOND)
+    assert cause["copy"] == "broker-1"
+    assert (cause["lost_records"], cause["partitions"]) == (214, 2)
+    assert cause["elected_brokers"] == [2, 3]
+    assert (cause["elected_from"], cause["elected_to"]) == (T, LATER)
+    assert (cause["groups"], cause["commit_groups"], cause["lost_commits"]) == (3, 2, 3)
+    assert (cause["records_again"], cause["is_at_least"]) == (40, True)
+    assert cause["unsure_commits"] == 1
+
+
+def test_a_loss_that_two_copies_have_is_counted_of_one() -> None:
+    shorter = replace(ELECTION, copy="broker-4", lost_records=60)
+    rows = verdicts(verdict("billing", 0, cost=40), verdict("billing", None, record=None))
+    first, second = causes(rows, shorter, ELECTION)
+    assert (first["copy"], first["lost_commits"], first["records_again"]) == ("broker-1", 1, 40)
+    assert (second["copy"], second["groups"], second["lost_records"]) == ("broker-4", 0, 60)
+
+
+def test_an_offset_that_was_lost_and_rewound_is_one_offset_of_its_group() -> None:
+    rows = verdicts(
+        verdict("billing", 0, cost=0), verdict("billing", 0, "rewound_by_member", cost=40)
+    )
+    costs = costs_of_offsets(rows, [ELECTION])
+    [row] = group_costs(["billing"], costs, [ELECTION], RESTORED).to_pylist()
+    assert (row["offsets"], row["records_again"], row["lost_commits"]) == (1, 40, 1)
+    assert (row["restore"], row["refused"]) == (2, 1)
+    assert row["verdicts"] == "lost_by_election, rewound_by_member"
+
+
+def test_groups_come_by_their_cost_and_those_that_only_a_lost_line_has_say_so() -> None:
+    rows = verdicts(verdict("cheap", 0, cost=1), verdict("cheap", 1, cost=1), verdict("gone", 0))
+    costs = costs_of_offsets(
+        verdicts(*rows.whole().to_pylist(), verdict("dear", 0, cost=9)), [ELECTION]
+    )
+    found = group_costs(["cheap", "dear", "gone", "quiet"], costs, [ELECTION], RESTORED)
+    assert found["group_id"].to_pylist() == ["dear", "cheap", "gone", "quiet"]
+    assert found["only_on"].to_pylist() == [None, None, "broker-1", None]
+
+
+def test_an_election_whose_other_line_nobody_has_cannot_be_judged() -> None:
+    unseen = replace(ELECTION, copy=None, lost_records=None, groups_only_there=(), why="not there")
+    untold = verdict("billing", None, "cannot_tell", was=None, cost=None, reason="not there")
+    [cause] = causes(verdicts(untold), unseen)
+    assert (cause["verdict"], cause["copy"], cause["lost_records"]) == ("cannot_tell", None, None)
+    assert (cause["partitions"], cause["unclean"], cause["reason"]) == (1, True, "not there")
+    [alone] = causes(verdicts(), unseen)
+    assert (alone["groups"], alone["reason"]) == (0, "not there")
+
+
+@pytest.mark.parametrize(
+    ("at", "not_before", "may"),
+    [
+        (T, T, True),
+        (LATER, LATER, False),
+        (LATER, T, True),
+        (T - timedelta(hours=1), T - timedelta(hours=1), False),
+        (None, None, True),
+        (None, LATER, False),
+    ],
+)
+def test_an_election_of_which_only_bounds_are_known_may_be_of_the_time(
+    at: datetime | None, not_before: datetime | None, may: bool
+) -> None:
+    election = replace(ELECTION, at=at, not_before=not_before)
+    assert election.may_be_in(T - timedelta(seconds=1), T + timedelta(seconds=1)) is may
