@@ -15,7 +15,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
+from reports.page.model import Clause, Fact, Finding, Grid, Incident, Page, Rule, Story, Subject
 from reports.plain_text import columns, paragraph, wrapped
 from reports.row_formats import MARKUP
 
@@ -216,8 +216,11 @@ def _outline_of(page: Page) -> Iterator[_Block]:
     yield Items(tuple(each.text for each in page.copies))
     yield Sentence(f"Coverage: {page.coverage.word} ({page.coverage.says})")
     yield Heading("Verdict", 2)
+    yield Sentence(page.answer)
     yield Sentence(", ".join(each.text for each in page.counts))
-    yield Items(tuple(map(_marked, page.verdict)))
+    for incident in page.verdict:
+        yield from _incident(incident)
+    yield Sentence(page.more_incidents)
     yield Sentence(page.checked)
     yield Heading("Findings", 2)
     for each in page.rules:
@@ -259,6 +262,17 @@ def _facts(facts: Iterable[Fact]) -> tuple[str, ...]:
 
 def _marked(clause: Clause) -> str:
     return f"{_MARKS.get(clause.severity, '')} {clause.text}".strip()
+
+
+def _incident(incident: Incident) -> Iterator[_Block]:
+    since = f" (since {incident.since})" if incident.since else ""
+    mark = _MARKS.get(incident.severity, "")
+    parts = ", ".join(each.text for each in incident.parts)
+    yield Items((f"{mark} {incident.text}{since}{f': {parts}' if parts else ''}".strip(),))
+    if incident.command:
+        yield Command(incident.command)
+    if incident.serves:
+        yield Sentence(f"({incident.serves})")
 
 
 def _rule(rule: Rule) -> Iterator[_Block]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -60,6 +61,81 @@ def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
         ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
         ("warning", "lag grows on 2 topics of groups", "#rule-lag_growing"),
     ]
+    assert page.answer == "2 things are wrong, 1 of them critical."
+
+
+def test_each_line_of_the_verdict_says_since_when_and_what_to_do_first() -> None:
+    found = [
+        finding("group-5", since=AT + timedelta(hours=1)),
+        finding("group-6", since=AT),
+        finding("group-7", "members_idle", severity="info"),
+    ]
+    page = page_of(workspace(GROUPS, found))
+    (line,) = page.verdict
+    assert page.answer == "1 thing is wrong; what costs most began at 2026-11-21T09:20:00.000Z."
+    assert line.since == "2026-11-21T09:20:00.000Z"
+    assert line.command == "kafka-consumer-groups --describe --group group-5"
+    assert line.serves == "for the first of 2 findings; each says what to do"
+
+
+def test_what_one_election_did_is_one_line_with_its_parts() -> None:
+    lost = {"topic": "__consumer_offsets", "copy": "broker-1", "elected_at": AT}
+    lines = [{**lost, "partition": n, "diverges_at": 5, "lost_records": 10 + n} for n in range(2)]
+    place = {"topic": "__consumer_offsets", "partition": 0, "offset": 12}
+    command = "groupscope restore dump --group group-5 --group group-6"
+    found = [
+        finding(
+            None,
+            "line_lost_by_election",
+            severity="critical",
+            message="lost",
+            since=AT,
+            evidence=[{**place, "copy": "broker-1"}],
+        ),
+        *(
+            finding(
+                each,
+                "offsets_lost_by_election",
+                severity="critical",
+                since=AT,
+                evidence=[place],
+                suggestion=command if each != "group-7" else "groupscope timeline dump",
+            )
+            for each in ("group-7", "group-5", "group-6")
+        ),
+    ]
+    page = page_of(workspace(GROUPS, found, {"divergences": lines}))
+    (line,) = page.verdict
+    assert line.text == (
+        "unclean election: 21 records of 2 internal partitions are only on broker-1"
+    )
+    assert [(each.text, each.href) for each in line.parts] == [
+        ("3 groups lost offsets by an unclean election", "#rule-offsets_lost_by_election"),
+        ("an unclean election lost records of 1 partition", "#rule-line_lost_by_election"),
+    ]
+    assert (line.command, line.serves) == (
+        command,
+        "for 2 of 3; the findings say what to do for each",
+    )
+    for text in (html_of(page), text_of(page, 400), markdown_of(page), json_of(page)):
+        assert command in text
+        assert "3 groups lost offsets by an unclean election" in text
+
+
+def test_of_more_incidents_than_there_is_room_for_the_rest_are_counted() -> None:
+    rules = [
+        *("lag_growing", "lag_old", "offsets_rewound", "offsets_stale", "owner_silent"),
+        *(
+            "members_idle",
+            "rebalance_storm",
+            "client_flapping",
+            "offsets_overdue",
+            "quality_broken",
+        ),
+    ]
+    page = page_of(workspace(GROUPS, [finding("group-1", each) for each in rules]))
+    assert len(page.verdict) == 8
+    assert page.more_incidents == "2 more things among the findings below"
 
 
 def test_what_cannot_be_told_is_said_apart_with_what_to_copy_next_time() -> None:
