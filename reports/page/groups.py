@@ -30,8 +30,9 @@ from reports.page.rows import (
     name_cell,
     of_so_many,
     place,
+    text_of,
 )
-from reports.page.texts import ABSENT, LONGEST_SENTENCE, cell_text, group_anchor, harmless, name_cut
+from reports.page.texts import ABSENT, LONGEST_SENTENCE, group_anchor, harmless, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from schemas import CONSUMER_OFFSETS
 from schemas.finding_rules import SEVERITIES
@@ -263,7 +264,7 @@ def _story(
         group=name_cell(group),
         severity=next(each for each in SEVERITIES if row[each]),
         facts=tuple(
-            Fact(each.head, Cell(cell_text(row[each.name], each.kind)))
+            Fact(each.head, Cell(text_of(row, each)))
             for each in _FACTS
             if row[each.name] is not None
         ),
