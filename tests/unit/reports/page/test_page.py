@@ -8,8 +8,11 @@ from html.parser import HTMLParser
 
 import pytest
 
+from reports.charts.look import GREEN
+from reports.charts.offsets import RETENTIONS
 from reports.page.build import page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
+from schemas import table
 from tests.support.page_tables import AT, MANIFEST, finding, rows_of, workspace
 
 GROUPS = [f"group-{n}" for n in range(30)]
@@ -283,3 +286,37 @@ def test_a_clause_of_the_verdict_is_not_cut_within_a_name() -> None:
     message = f"members of {named} committed earlier offsets: 4 (orders)"
     page = page_of(workspace([named], [finding(named, message=message)]))
     assert page.verdict[0].text == f"members of {named} committed earlier offsets"
+
+
+def test_groups_that_a_tool_named_alike_are_one_line() -> None:
+    names = [*(f"console-consumer-{n}" for n in (4711, 90210)), "billing", "console-consumer-x"]
+    found = [finding("console-consumer-4711"), finding("console-consumer-90210")]
+    grid = page_of(workspace(names, found)).groups
+    assert [row[0].text for row in grid.rows] == [
+        *("console-consumer-x", "billing", "console-consumer-<number> (2 groups)"),
+    ]
+    warnings = grid.heads.index("Warnings")
+    assert [row[warnings].text for row in grid.rows] == ["0", "0", "2"]
+
+
+@pytest.mark.parametrize(("score", "is_even"), [(100, True), (99.5, False)])
+def test_nothing_is_uneven_where_all_scores_are_100(score: float, *, is_even: bool) -> None:
+    spread = {"min_partitions": 2, "mean_partitions": 2.5, "max_partitions": 3}
+    balance = {"group_id": "group-1", **spread, "verdict": "even", "score": score}
+    choice = {"group_id": "group-1", "assignor": "range", "score": 50.0}
+    tables = {"assignment_balance": [balance], "assignment_alternatives": [choice]}
+    (subject,) = (
+        each
+        for each in page_of(workspace(GROUPS, [], tables)).subjects
+        if each.anchor == "assignment"
+    )
+    says = [*(each.says for each in subject.figures), *(each.caption for each in subject.grids)]
+    assert any("uneven" in each for each in says) is not is_even
+
+
+def test_on_the_scale_of_what_retentions_do_no_loss_is_green() -> None:
+    words = table("retention_what_if").column("verdict").closed
+    assert words is not None
+    assert {each.replace("_", " ") for each in words.values} == RETENTIONS.keys()
+    assert {each for each, (colour, _) in RETENTIONS.items() if colour == GREEN} == {"safe"}
+    assert len({shape for _, shape in RETENTIONS.values()}) == len(RETENTIONS)
