@@ -5,11 +5,14 @@ Text and Markdown are written from one outline: headings, sentences, lists and t
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
+from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -19,7 +22,7 @@ from reports.page.model import Clause, Fact, Finding, Grid, Incident, Page, Rule
 from reports.plain_text import columns, paragraph, wrapped
 from reports.row_formats import MARKUP
 
-# HTML: one file, nothing in it runs and nothing is loaded.
+# HTML: one file, nothing is loaded, and nothing in it runs but its own script.
 
 SIGNS: Final = {
     "critical": "\N{BLACK DIAMOND}",
@@ -31,22 +34,38 @@ SIGNS: Final = {
 """What tells tones apart without colour."""
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_TEMPLATES: Final = "templates"
+_SCRIPT: Final = "page.js"
 
 
 def html_of(page: Page) -> str:
     """Return the file."""
-    return rendered("page.html.j2", page)
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return rendered("page.html.j2", page, f"{_POLICY}; script-src 'sha256-{digest}'", script)
 
 
-def rendered(template: str, page: object) -> str:
-    """Return a page in one of the templates."""
-    return _template(template).render(page=page, signs=SIGNS, policy=_POLICY)
+def rendered(template: str, page: object, policy: str = _POLICY, script: str = "") -> str:
+    """Return a page in one of the templates.
+
+    Args:
+        template: Its file.
+        page: What it says.
+        policy: What a browser may do with it.
+        script: Our own, whose hash the policy has; never a text of a dump.
+    """
+    return _template(template).render(page=page, signs=SIGNS, policy=policy, script=script)
+
+
+@cache
+def _script() -> str:
+    return files("reports.page").joinpath(_TEMPLATES, _SCRIPT).read_text(encoding="utf-8")
 
 
 @cache
 def _template(name: str) -> Template:
     environment = Environment(
-        loader=PackageLoader("reports.page", "templates"),
+        loader=PackageLoader("reports.page", _TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
