@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reports.page.model import Clause, Fact, Finding, Grid, Incident, Page, Rule, Story, Subject
 from reports.plain_text import columns, paragraph, wrapped
@@ -73,7 +73,17 @@ def _template(name: str) -> Template:
     )
     # SVGs are our own, and their texts are escaped by who drew them.
     environment.filters["drawn"] = _drawn
+    environment.filters["timed"] = _timed
     return environment.get_template(name)
+
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT(?=\d\d:)")
+"""Behind a date a time may go on in the next line."""
+
+
+def _timed(text: str) -> Markup:
+    # What is escaped has no brackets: a break is all that is put in.
+    return Markup(_DATE.sub(r"\g<0><wbr>", str(escape(text))))  # noqa: S704
 
 
 def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over

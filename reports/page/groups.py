@@ -95,7 +95,7 @@ TONES: Final = {
     **dict.fromkeys(("caught_up", "moving"), "good"),
 }
 _COLUMNS: Final = columns_of("audited_groups", tones={"verdict": TONES})
-_SPARK_AT: Final = 4
+_SPARK_AT: Final = 3
 _NAMED: Final = {
     "severity": "Worst finding",
     "group_type": "Type",

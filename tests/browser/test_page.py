@@ -193,7 +193,8 @@ def test_a_person_filters_by_topic_and_all_is_back_without_one(audit: Browser) -
     before = len(seen(audit, "#lag-table tbody tr"))
     tab_to(audit, "#filter")
     audit.ask("Input.insertText", text="tracking-events")
-    topics = seen(audit, "#lag-table tbody tr td:nth-child(2)")
+    place = seen(audit, "#lag-table thead th").index("Topic") + 1
+    topics = seen(audit, f"#lag-table tbody tr > :nth-child({place})")
     assert topics
     assert set(topics) == {"tracking-events"}
     audit.run(
@@ -222,3 +223,26 @@ def test_a_person_sorts_by_a_column_with_the_keyboard_alone(audit: Browser) -> N
     press(audit, "Enter")
     assert seen(audit, cells) == as_made
     assert audit.errors() == []
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_no_table_scrolls_sideways_where_there_is_room(audit: Browser, width: int) -> None:
+    audit.show(width)
+    audit.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    wide = audit.run(
+        "return [...document.querySelectorAll('.scroll')]"
+        ".filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
+    )
+    assert wide == []
+    assert audit.run("return document.querySelector('main').clientWidth") > width * 0.9
+
+
+@pytest.mark.parametrize("table", ["groups-table", "lag-table"])
+def test_on_a_narrow_screen_the_lag_is_on_it(audit: Browser, table: str) -> None:
+    audit.show(360)
+    place = seen(audit, f"#{table} thead th").index("Lag") + 1
+    right = audit.run(
+        "return document.querySelector(arguments[0]).getBoundingClientRect().right",
+        f"#{table} tbody tr > :nth-child({place})",
+    )
+    assert right <= 360

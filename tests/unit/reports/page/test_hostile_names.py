@@ -38,7 +38,7 @@ NAMES = st.one_of(
 )
 ALLOWED = re.compile(
     "html|head|meta|title|link|style|body|header|nav|main|section|article|footer|div|span|strong"
-    "|a|p|h[1-4]|ul|ol|li|dl|dt|dd|pre|code|time|details|summary|figure|figcaption"
+    "|a|p|h[1-4]|wbr|ul|ol|li|dl|dt|dd|pre|code|time|details|summary|figure|figcaption"
     "|table|caption|thead|tbody|tr|th|td|svg|g|path|rect|line|text|circle|defs|clippath"
 )
 
