@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ from reports.layout.section import (
 from reports.plain_text import nothing, paragraphs, printable
 from reports.quantities import count
 from reports.row_formats import Section, Text, render, rendered
+from reports.verdict import AuditIncident, as_values
 from schemas.finding_rules import CRITICAL, SEVERITIES
 
 # Findings for programs, one a line, written as `json.dumps` writes them, but by columns.
@@ -119,6 +120,7 @@ class AuditFindings:
         findings: The table, the most severe first.
         counts: How many there are, by rule and severity.
         accepted: What was suppressed, by entry.
+        incidents: What the findings come to, what costs most first.
         changes: Rows of `findings` with `change`, those that are gone among them; None where there
             is no earlier audit.
     """
@@ -126,6 +128,7 @@ class AuditFindings:
     findings: Rows
     counts: Mapping[tuple[str, str], int]
     accepted: pa.Table
+    incidents: Sequence[AuditIncident]
     changes: Rows | None = None
 
 
@@ -229,6 +232,7 @@ def summary_of(
         "suppressed": pc.sum(found.accepted["suppressed"], min_count=0).as_py(),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
         "changes": None if found.changes is None else _changes(found.changes),
+        "incidents": as_values(found.incidents),
         "worst": worst.to_pylist(),
         "worst_by_rule": _worst_by_rule(found.findings, len(rules)),
         "fail_on": fail_on,

@@ -131,6 +131,7 @@ class _Column(Explained, frozen=True, kw_only=True):
     nullable: bool = True
     values: tuple[str, ...] | Sections | UnsetType = UNSET
     unit: str | None = None
+    bound: str | None = None
     head: str | None = None
     rank: int = ALWAYS
 
@@ -224,6 +225,7 @@ def _column(column: _Column) -> Column:
         about=column.about,
         closed=None if column.values is UNSET else closed_list(column.values),
         unit=column.unit,
+        bound=column.bound,
         head=column.head,
         rank=column.rank,
     )
@@ -243,6 +245,7 @@ def _view_column(entry: str | _ViewColumn, columns: Mapping[str, Column], view: 
         rank=rank if given.rank is None else given.rank,
         sources=given.sources,
         form=form if given.form is None else given.form,
+        bound=column.bound if column and is_page else None,
     )
 
 

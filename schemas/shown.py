@@ -32,6 +32,15 @@ FORMS_OF_PAGE: Final = frozenset(
     }
 )
 """How a cell of a page is made: of a group that has a story, another name, a number that is one."""
+SIGNS_OF_BOUNDS: Final = {
+    "at_least": ">= ",
+    "at_latest": "<= ",
+    "at_most": "<= ",
+    "estimated": "~ ",
+    "interpolated": "~ ",
+}
+"""What stands before a number or a time that is not exact, by the word of its bound."""
+_AT_LATEST: Final = "at_latest"
 UNITS: Final = frozenset({"ms", "minutes", "bytes", "offset", "records", "share"})
 """What numbers count; a share is of one."""
 
@@ -48,6 +57,7 @@ class ShownColumn:
             that is in the table.
         form: How it is derived, None where a report makes it of its sources; on a page how each
             cell is made.
+        bound: On a page the column that says whether a cell is exact, None where it always is.
     """
 
     name: str
@@ -55,6 +65,7 @@ class ShownColumn:
     rank: int = ALWAYS
     sources: tuple[str, ...] = ()
     form: str | None = None
+    bound: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what could not be shown.
@@ -134,6 +145,12 @@ def head_of(name: str) -> str:
     return _general_heads().get(name) or name.upper().replace("_", "-")
 
 
+def signs_of(form: str) -> Mapping[str, str]:
+    """Return the signs of a form: since a time at the latest is at least so long a time."""
+    since = {_AT_LATEST: SIGNS_OF_BOUNDS["at_least"]} if form == "duration" else {}
+    return {**SIGNS_OF_BOUNDS, **since}
+
+
 def head_on_page(name: str) -> str:
     """Return the head of a column on a page where its view has no other one."""
     return name.replace("_", " ").capitalize()
@@ -149,5 +166,7 @@ def check_sources(view: View, names: Sequence[str]) -> None:
         for source in each.sources or (each.name,):
             if source not in names and "." not in source:
                 raise SchemaError(f'shows "{source}", which is no column', field=each.name)
+        if each.bound is not None and each.bound not in names:
+            raise SchemaError(f'is bounded by "{each.bound}", which is no column', field=each.name)
         if each.sources and each.name in names:
             raise SchemaError("is derived, and a column of the table", field=each.name)

@@ -109,6 +109,9 @@ class Column:
         about: What it holds.
         closed: The words of which it holds one, or a list of some; None where any text may be.
         unit: What a number counts; None where its meaning says so.
+        bound: The column that says whether a value is exact: a word of `shown.SIGNS_OF_BOUNDS`,
+            whether it may have been earlier, or the instant before which it was not; None where
+            each is.
         head: What stands above it where that is not what stands above others of its name.
         rank: 1 where it is always shown; of others the largest is left out first.
     """
@@ -119,6 +122,7 @@ class Column:
     about: str
     closed: ClosedList | None = None
     unit: str | None = None
+    bound: str | None = None
     head: str | None = None
     rank: int = ALWAYS
 
@@ -183,6 +187,9 @@ class Table:
         for name in self.key:
             if name not in names:
                 raise SchemaError(f'key names "{name}", which is no column')
+        for column in self.columns:
+            if column.bound is not None and column.bound not in names:
+                raise SchemaError(f'is bounded by "{column.bound}", which is no column')
         refuse_duplicates("view", [each.name for each in self.views])
         for view in self.views:
             check_sources(view, names)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from analytics.contracts import arrow_schema
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
@@ -62,6 +63,7 @@ from reports.findings import (
 )
 from reports.metrics import MEASURED, Audited, metrics_of
 from reports.page.forms import html_of
+from reports.verdict import COLUMNS, ENDED_LINES, OF_LINES, AuditIncident, incidents_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -324,7 +326,13 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
     changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
     summary = summary_of(
-        AuditFindings(found.findings, found.counts, found.accepted, changes),
+        AuditFindings(
+            found.findings,
+            found.counts,
+            found.accepted,
+            _incidents(state, found.findings),
+            changes,
+        ),
         said,
         code,
         audit_options.fail_on,
@@ -354,6 +362,14 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     # What is printed is read as long as its parts are there.
     print_text(answer_of(shown, found.accepted, asking.output_format, {**said, "summary": summary}))
     return code
+
+
+def _incidents(state: Replayed, findings: PartedTable) -> tuple[AuditIncident, ...]:
+    stored = state.tables
+    lines = arrow_schema(ENDED_LINES).empty_table()
+    if stored.has(ENDED_LINES):
+        lines = stored.read(ENDED_LINES, OF_LINES)
+    return incidents_of(findings.pieces(list(COLUMNS)), lines)
 
 
 def _run(saving: Saving, options: AuditOptions, state: Replayed) -> Run:

@@ -38,7 +38,7 @@ FORMATS = ("html", "text", "markdown", "json")
 def report(console: Console, /, workspace: str, output: str | None, output_format: str) -> int:
     """Write the page of a workspace.
 
-    WORKSPACE is what `audit` made. One file, which loads nothing and runs nothing: what was found,
+    WORKSPACE is what `audit` made. One file, which loads nothing: what was found,
     what cannot be told, every group, and where each number comes from. docs/report.md says how to
     read it.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -12,6 +13,7 @@ from reports.charts.look import (
     GREY,
     INK,
     ORANGE,
+    PINK,
     Row,
     a_row_each,
     data,
@@ -134,7 +136,14 @@ def log_bytes(rows: Sequence[Row], anchor: str) -> str:
     return svg_of(chart, anchor, height=rows_high(rows, "place"))
 
 
-_FINE = ("not lost in period", "safe")
+RETENTIONS = {
+    "would lose now": (PINK, "triangle-up"),
+    "would have lost": (ORANGE, "diamond"),
+    "cannot tell": (GREY, "cross"),
+    "not lost in period": (BLUE, "circle"),
+    "safe": (GREEN, "square"),
+}
+"""Colour and shape of what a retention does: the same on every page, and a loss is never green."""
 
 
 def expiry_calendar(rows: Sequence[Row], anchor: str) -> str:
@@ -153,13 +162,19 @@ def retention_matrix(rows: Sequence[Row], anchor: str) -> str:
     """Return a mark for each group and retention.
 
     Args:
-        rows: `group`, `retention` (in words), `verdict`; in the order of retentions.
+        rows: `group`, `retention` (in words), `verdict` (of `RETENTIONS`); in the order of
+            retentions.
         anchor: Of the figure.
     """
-    words = sorted({row["verdict"] for row in rows}, key=lambda each: (each not in _FINE, each))
+    there = {row["verdict"] for row in rows}
+    words = [each for each in RETENTIONS if each in there]
+    colours_of, shapes_of = zip(*(RETENTIONS[each] for each in words), strict=True)
     axis = alt.Axis(title=None, orient="top", labelAngle=0, grid=False, ticks=False, domain=False)
     x = alt.X("retention:N", sort=None, axis=axis)
-    how = told_apart("verdict", words)
+    how: dict[str, Any] = {
+        "color": alt.Color("verdict:N", scale=alt.Scale(domain=words, range=list(colours_of))),
+        "shape": alt.Shape("verdict:N", scale=alt.Scale(domain=words, range=list(shapes_of))),
+    }
     chart = _marks(rows, size=110).encode(x=x, y=a_row_each("group"), **how)
     return svg_of(chart, anchor, height=rows_high(rows, "group"))
 

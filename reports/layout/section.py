@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from reports.layout.cells import durations
 from reports.layout.output_format import OutputFormat
 from schemas import table
-from schemas.shown import MAIN, ShownColumn, View
+from schemas.shown import MAIN, ShownColumn, View, signs_of
 
 ROWS = "rows"
 MARKS = ("complete", "missing")
@@ -291,8 +291,8 @@ def _is_up_to_us(wanted: str) -> bool:
 #
 # The one place where reports get heads from: `schemas/tables/` has them (`schemas.shown`).
 
-_SIGNS: Final = {"at_least": ">= ", "at_latest": ">= ", "at_most": "<= ", "estimated": "~ "}
-"""What stands before a length of time; since a time at the latest it is at least so long."""
+_SIGNS: Final = signs_of("duration")
+"""What stands before a length of time."""
 _NEVER: Final = "never"
 _DUE: Final = "due"
 

@@ -13,19 +13,16 @@ from reports.page.groups import (
     stories_of,
 )
 from reports.page.head_and_foot import copies_of, coverage_of, facts_of, foot_of
-from reports.page.model import Cell, Clause, Page, Reason, Rule
+from reports.page.model import Cell, Page, Reason, Rule
 from reports.page.subjects import subjects_of
 from reports.page.texts import harmless
+from reports.page.verdict import answer_of, incidents_of_audit, more_of, verdict_of
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 from reports.run_summary import missing_records
 from schemas.finding_rules import INFO, SEVERITIES
 
-# The verdict: one sentence of clauses, the worst first, each leading to its findings.
-#
-# What a dump cannot tell is one of them, in words, with what to copy next time.
-
-MOST: Final = 8
+# What a dump cannot tell, in words, with what to copy next time.
 
 _SETTINGS: Final = "Give the brokers' settings with --broker-config server.properties."
 _ENDS: Final = (
@@ -50,20 +47,6 @@ _ADVICE: Final = {
 }
 """What to do next time, by rule."""
 _ALSO: Final = ("assignment_not_told", "history_not_told", "lag_not_told")
-
-
-def verdict_of(rules: Iterable[Rule]) -> tuple[Clause, ...]:
-    """Return a clause for each rule that found something worse than worth knowing."""
-    bad = [each for each in rules if each.severity != INFO]
-    clauses = [Clause(_words(each), f"#{each.anchor}", each.severity) for each in bad[:MOST]]
-    if len(bad) > MOST:
-        more = f"{count(len(bad) - MOST, 'more kind')} of findings"
-        clauses.append(Clause(more, f"#{bad[MOST].anchor}", bad[MOST].severity))
-    return tuple(clauses)
-
-
-def _words(rule: Rule) -> str:
-    return rule.shown[0].short if rule.count == 1 else rule.headline
 
 
 def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
@@ -147,6 +130,7 @@ def page_of(read: WorkspaceTables) -> Page:
     rest = tuple(each for each in rules if each not in cannot_tell)
     shown = frozenset(each.finding_id for one in rules for each in one.shown)
     left_open = tuple(reasons(read, cannot_tell))
+    incidents = incidents_of_audit(read)
     facts = facts_of(read)
     return Page(
         title=f"Audit of {facts[0].value.text}",
@@ -154,7 +138,9 @@ def page_of(read: WorkspaceTables) -> Page:
         copies=copies_of(read.manifest),
         coverage=coverage_of(read, is_open=bool(left_open)),
         counts=_counts(read),
-        verdict=verdict_of(rules),
+        answer=answer_of(incidents),
+        verdict=verdict_of(incidents),
+        more_incidents=more_of(incidents),
         checked=checked_of(read, rules),
         rules=rest,
         gone=gone(read),

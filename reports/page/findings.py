@@ -36,8 +36,6 @@ MOST_OF_A_RULE: Final = 40
 MOST: Final = 400
 MOST_GONE: Final = 100
 GONE: Final = "gone"
-_EXPLAINS: Final = (": ", " (", "; ", ", last at ")
-_SHORTEST_CLAUSE: Final = 24
 Row = Mapping[str, Any]
 _ID_OF_RULE: Final = ("rule", "finding_id")
 
@@ -132,7 +130,6 @@ def _finding(
         anchor=f"finding-{row['finding_id']}",
         finding_id=row["finding_id"],
         message=short,
-        short=_clause(short, row),
         whole="" if short == whole else whole,
         since="" if row["since"] is None else moment(row["since"]),
         change=changes.get(row["finding_id"], "").replace("_", " "),
@@ -140,14 +137,6 @@ def _finding(
         href=f"#{group_anchor(group)}" if group in stories else "",
         records=_records(row["evidence"], segments),
     )
-
-
-def _clause(message: str, row: Row) -> str:
-    """Return a message up to where it begins to explain; names are never cut."""
-    names = [harmless(row[name]) for name in ("group_id", "topic") if row[name]]
-    begins = max((message.find(each) + len(each) for each in names if each in message), default=0)
-    ends = [message.find(each, max(begins, _SHORTEST_CLAUSE)) for each in _EXPLAINS]
-    return message[: min((each for each in ends if each > 0), default=len(message))]
 
 
 def _records(evidence: Sequence[Row], segments: Segments) -> tuple[Record, ...]:

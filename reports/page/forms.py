@@ -5,21 +5,24 @@ Text and Markdown are written from one outline: headings, sentences, lists and t
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
+from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from reports.page.model import Clause, Fact, Finding, Grid, Page, Rule, Story, Subject
+from reports.page.model import Clause, Fact, Finding, Grid, Incident, Page, Rule, Story, Subject
 from reports.plain_text import columns, paragraph, wrapped
 from reports.row_formats import MARKUP
 
-# HTML: one file, nothing in it runs and nothing is loaded.
+# HTML: one file, nothing is loaded, and nothing in it runs but its own script.
 
 SIGNS: Final = {
     "critical": "\N{BLACK DIAMOND}",
@@ -31,22 +34,38 @@ SIGNS: Final = {
 """What tells tones apart without colour."""
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_TEMPLATES: Final = "templates"
+_SCRIPT: Final = "page.js"
 
 
 def html_of(page: Page) -> str:
     """Return the file."""
-    return rendered("page.html.j2", page)
+    script = _script()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return rendered("page.html.j2", page, f"{_POLICY}; script-src 'sha256-{digest}'", script)
 
 
-def rendered(template: str, page: object) -> str:
-    """Return a page in one of the templates."""
-    return _template(template).render(page=page, signs=SIGNS, policy=_POLICY)
+def rendered(template: str, page: object, policy: str = _POLICY, script: str = "") -> str:
+    """Return a page in one of the templates.
+
+    Args:
+        template: Its file.
+        page: What it says.
+        policy: What a browser may do with it.
+        script: Our own, whose hash the policy has; never a text of a dump.
+    """
+    return _template(template).render(page=page, signs=SIGNS, policy=policy, script=script)
+
+
+@cache
+def _script() -> str:
+    return files("reports.page").joinpath(_TEMPLATES, _SCRIPT).read_text(encoding="utf-8")
 
 
 @cache
 def _template(name: str) -> Template:
     environment = Environment(
-        loader=PackageLoader("reports.page", "templates"),
+        loader=PackageLoader("reports.page", _TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -54,7 +73,17 @@ def _template(name: str) -> Template:
     )
     # SVGs are our own, and their texts are escaped by who drew them.
     environment.filters["drawn"] = _drawn
+    environment.filters["timed"] = _timed
     return environment.get_template(name)
+
+
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT(?=\d\d:)")
+"""Behind a date a time may go on in the next line."""
+
+
+def _timed(text: str) -> Markup:
+    # What is escaped has no brackets: a break is all that is put in.
+    return Markup(_DATE.sub(r"\g<0><wbr>", str(escape(text))))  # noqa: S704
 
 
 def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over
@@ -216,8 +245,11 @@ def _outline_of(page: Page) -> Iterator[_Block]:
     yield Items(tuple(each.text for each in page.copies))
     yield Sentence(f"Coverage: {page.coverage.word} ({page.coverage.says})")
     yield Heading("Verdict", 2)
+    yield Sentence(page.answer)
     yield Sentence(", ".join(each.text for each in page.counts))
-    yield Items(tuple(map(_marked, page.verdict)))
+    for incident in page.verdict:
+        yield from _incident(incident)
+    yield Sentence(page.more_incidents)
     yield Sentence(page.checked)
     yield Heading("Findings", 2)
     for each in page.rules:
@@ -259,6 +291,17 @@ def _facts(facts: Iterable[Fact]) -> tuple[str, ...]:
 
 def _marked(clause: Clause) -> str:
     return f"{_MARKS.get(clause.severity, '')} {clause.text}".strip()
+
+
+def _incident(incident: Incident) -> Iterator[_Block]:
+    since = f" (since {incident.since})" if incident.since else ""
+    mark = _MARKS.get(incident.severity, "")
+    parts = ", ".join(each.text for each in incident.parts)
+    yield Items((f"{mark} {incident.text}{since}{f': {parts}' if parts else ''}".strip(),))
+    if incident.command:
+        yield Command(incident.command)
+    if incident.serves:
+        yield Sentence(f"({incident.serves})")
 
 
 def _rule(rule: Rule) -> Iterator[_Block]:

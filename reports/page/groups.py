@@ -7,6 +7,7 @@ Its charts show who owned what, and where its committed offsets were.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,10 +31,13 @@ from reports.page.rows import (
     name_cell,
     of_so_many,
     place,
+    text_of,
 )
-from reports.page.texts import ABSENT, LONGEST_SENTENCE, cell_text, group_anchor, harmless, name_cut
+from reports.page.texts import ABSENT, LONGEST_SENTENCE, group_anchor, harmless, name_cut
 from reports.page.workspace_tables import WorkspaceTables
+from reports.quantities import count
 from schemas import CONSUMER_OFFSETS
+from schemas.expiration_rules import shared_names
 from schemas.finding_rules import SEVERITIES
 
 # A line as small as a word: how something went on.
@@ -91,7 +95,7 @@ TONES: Final = {
     **dict.fromkeys(("caught_up", "moving"), "good"),
 }
 _COLUMNS: Final = columns_of("audited_groups", tones={"verdict": TONES})
-_SPARK_AT: Final = 4
+_SPARK_AT: Final = 3
 _NAMED: Final = {
     "severity": "Worst finding",
     "group_type": "Type",
@@ -127,6 +131,10 @@ def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
     if not grid.rows:
         return grid
     sparks = _sparks(read, rows)
+    return _rolled_up(rows["group_id"].to_pylist(), _with_sparks(grid, sparks))
+
+
+def _with_sparks(grid: Grid, sparks: Sequence[Cell]) -> Grid:
     return replace(
         grid,
         heads=(*grid.heads[:_SPARK_AT], "Commits", *grid.heads[_SPARK_AT:]),
@@ -137,6 +145,44 @@ def groups_grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
         numbers=frozenset(n if n < _SPARK_AT else n + 1 for n in grid.numbers),
         sentences=frozenset(),
     )
+
+
+def _rolled_up(groups: Sequence[str], grid: Grid) -> Grid:
+    """Return the table with one line, the last, for groups that a tool named alike.
+
+    It counts them and what was found about them; nobody comes back for one of them.
+
+    Args:
+        groups: The names of its rows.
+        grid: The table.
+    """
+    names = [_shared_name(each) for each in groups]
+    counts = Counter(each for each in names if each is not None)
+    alike = [name for name, number in counts.items() if number > 1]
+    kept = [row for row, name in zip(grid.rows, names, strict=True) if name not in alike]
+    summed = {grid.heads.index(each) for each in _SUMMED if each in grid.heads}
+    for name in alike:
+        mine = [row for row, each in zip(grid.rows, names, strict=True) if each == name]
+        kept.append(
+            (
+                Cell(f"{name} ({count(len(mine), 'group')})"),
+                *(
+                    Cell(f"{sum(int(row[n].text.replace(',', '')) for row in mine):,}")
+                    if n in summed
+                    else Cell(ABSENT)
+                    for n in range(1, len(grid.heads))
+                ),
+            )
+        )
+    return replace(grid, rows=tuple(kept))
+
+
+_SUMMED: Final = ("Critical", "Warnings", "Worth knowing")
+"""Heads of columns whose cells are never empty, and can be added up."""
+
+
+def _shared_name(group: str) -> str | None:
+    return next((name for pattern, name in shared_names() if re.fullmatch(pattern, group)), None)
 
 
 def _sparks(read: WorkspaceTables, groups: pa.Table) -> list[Cell]:
@@ -263,7 +309,7 @@ def _story(
         group=name_cell(group),
         severity=next(each for each in SEVERITIES if row[each]),
         facts=tuple(
-            Fact(each.head, Cell(cell_text(row[each.name], each.kind)))
+            Fact(each.head, Cell(text_of(row, each)))
             for each in _FACTS
             if row[each.name] is not None
         ),

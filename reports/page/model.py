@@ -82,7 +82,6 @@ class Finding:
         anchor: Its id on the page.
         finding_id: Its stable id.
         message: What was found.
-        short: The same as a clause of the verdict: without what explains it.
         whole: The same, whole; empty where it is not shortened.
         since: When it began, or nothing.
         change: new or still there, where two audits are compared.
@@ -94,7 +93,6 @@ class Finding:
     anchor: str
     finding_id: str
     message: str
-    short: str
     whole: str = ""
     since: str = ""
     change: str = ""
@@ -135,11 +133,34 @@ class Rule:
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of the verdict, and what it leads to."""
+    """A part of a verdict or a story, and what it leads to."""
 
     text: str
     href: str
     severity: str
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Findings that share a cause, or those of one rule: a line of the verdict.
+
+    Attributes:
+        text: What happened.
+        href: Its findings.
+        severity: critical or warning.
+        since: When it began, or nothing.
+        command: What to do first, as a shell takes it; or nothing.
+        serves: Of how many of its findings that is so; nothing where it is of all.
+        parts: By rule what was found; nothing where there is one rule that says no more.
+    """
+
+    text: str
+    href: str
+    severity: str
+    since: str = ""
+    command: str = ""
+    serves: str = ""
+    parts: tuple[Clause, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -223,7 +244,9 @@ class Page:
     copies: tuple[Cell, ...]
     coverage: Coverage
     counts: tuple[Cell, ...]
-    verdict: tuple[Clause, ...]
+    answer: str
+    verdict: tuple[Incident, ...]
+    more_incidents: str
     checked: str
     rules: tuple[Rule, ...]
     gone: tuple[Cell, ...]

@@ -22,7 +22,7 @@ from reports.page.texts import (
     names_cut,
 )
 from schemas import table
-from schemas.shown import PAGE
+from schemas.shown import PAGE, signs_of
 
 # Rows of tables on their way into charts: names short and told apart, times as text.
 
@@ -126,6 +126,7 @@ def _mark(why: str | None) -> Cell:
 
 
 NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
+_NEVER: Final = "never"
 _LONGEST_TEXT: Final = 160
 _LONGEST_WORD: Final = 40
 """What is longer, and has blanks, goes on in the next line."""
@@ -141,12 +142,14 @@ class Shown:
         kind: As `texts.said` has it; or name, group (a name that leads to its story), partition
             (a number that is a name), time, text.
         tones: The tone of words.
+        bound: The column that says whether a value is exact; None where each is.
     """
 
     name: str
     head: str
     kind: str = "text"
     tones: Mapping[str, str] | None = None
+    bound: str | None = None
 
 
 def columns_of(
@@ -163,9 +166,41 @@ def columns_of(
         KeyError: There is no such table or view.
     """
     return tuple(
-        Shown(each.name, each.head, each.form or "text", (tones or {}).get(each.name))
+        Shown(each.name, each.head, each.form or "text", (tones or {}).get(each.name), each.bound)
         for each in table(of).view(view).columns
     )
+
+
+def read_of(columns: Iterable[Shown]) -> list[str]:
+    """Return the names of columns that are read to show some, each once."""
+    names = (name for each in columns for name in (each.name, each.bound) if name is not None)
+    return list(dict.fromkeys(names))
+
+
+def text_of(row: Row, column: Shown) -> str:
+    """Return a cell as text, with the sign of its bound.
+
+    Args:
+        row: Has the column, and that which says whether it is exact.
+        column: The column.
+    """
+    bound = None if column.bound is None else row[column.bound]
+    return _signed(Cell(cell_text(row[column.name], column.kind)), bound, column.kind).text
+
+
+def _signed(cell: Cell, bound: Any, kind: str) -> Cell:  # noqa: ANN401 - a cell of any type
+    """Return a cell with what stands before a value that is not exact.
+
+    Args:
+        cell: The cell as if it were.
+        bound: A word; whether it may have been earlier; the instant before which it was not; None.
+        kind: As `Shown` has it.
+    """
+    if cell.text == ABSENT:
+        return replace(cell, text=_NEVER) if bound == _NEVER else cell
+    is_earlier = bound is True or isinstance(bound, datetime)
+    sign = signs_of(kind).get("at_latest" if is_earlier else bound, "")
+    return replace(cell, text=f"{sign}{cell.text}", whole=cell.whole and f"{sign}{cell.whole}")
 
 
 def grid_of(
@@ -183,7 +218,7 @@ def grid_of(
     Args:
         anchor: Its id on the page.
         caption: What it shows.
-        rows: In the order they are shown.
+        rows: In the order they are shown, with what `read_of` names of the columns that it has.
         columns: Those that are shown; but for the first, one without any value is left out.
         top: At most so many rows.
         source: Where in the workspace all rows are ("evaluations/lag").
@@ -191,8 +226,8 @@ def grid_of(
     """
     begins = rows.slice(0, top)
     there = [each for each in columns if _says_something(begins, each)]
-    first = begins.select([each.name for each in there])
-    cells = [_cells(first[each.name].to_pylist(), each, stories) for each in there]
+    first = begins.select(read_of(there))
+    cells = [_cells(first, each, stories) for each in there]
     heads = [each.head for each in there]
     marks = doubts(begins)
     if marks:
@@ -229,7 +264,15 @@ def _says_something(rows: pa.Table, column: Shown) -> bool:
     return is_key or rows[column.name].null_count < rows.num_rows
 
 
-def _cells(values: list[Any], column: Shown, stories: frozenset[str]) -> list[Cell]:
+def _cells(rows: pa.Table, column: Shown, stories: frozenset[str]) -> list[Cell]:
+    cells = _exact_cells(rows[column.name].to_pylist(), column, stories)
+    if column.bound is None:
+        return cells
+    bounds = rows[column.bound].to_pylist()
+    return [_signed(cell, bound, column.kind) for cell, bound in zip(cells, bounds, strict=True)]
+
+
+def _exact_cells(values: list[Any], column: Shown, stories: frozenset[str]) -> list[Cell]:
     match column.kind:
         case "group" | "name":
             return _names(values, stories if column.kind == "group" else frozenset())

@@ -34,7 +34,7 @@ READ: Final[Mapping[str, Sequence[str]]] = {
     "groups": (_KEY, "group_type", "state", "member_count", *_MARKS),
     "lag": (
         *(_KEY, "topic", "partition", "lag", "status", "reason", "kind", "lost_offsets"),
-        *("verdict", "commits", "time_lag_ms", "last_commit_at", *_MARKS),
+        *("verdict", "commits", "time_lag_ms", "time_lag_bound", "last_commit_at", *_MARKS),
     ),
     "share_backlog": tuple(each.name for each in table("share_backlog").columns),
     "offset_expiration": (_KEY, "expires_at"),
@@ -199,11 +199,26 @@ def _spread(rows: pa.Table) -> pa.Table:
             },
         }
     )
-    wanted = [("topic", "count_distinct"), *((name, "max") for name in there)]
+    known = known.append_column(_IS_BOUND, _is_bound(rows))
+    wanted = [("topic", "count_distinct"), *((name, "max") for name in (*there, _IS_BOUND))]
     found = known.group_by(_KEY, use_threads=False).aggregate(wanted)
-    return found.select(
-        [_KEY, "topic_count_distinct", *(f"{name}_max" for name in there)]
-    ).rename_columns([_KEY, "topics", *there])
+    bound = pc.if_else(found[f"{_IS_BOUND}_max"], "at_least", "exact")
+    is_known = pc.is_valid(found["time_lag_ms_max"])
+    return (
+        found.select([_KEY, "topic_count_distinct", *(f"{name}_max" for name in there)])
+        .rename_columns([_KEY, "topics", *there])
+        .append_column("time_lag_bound", pc.if_else(is_known, bound, None))
+    )
+
+
+_IS_BOUND: Final = "is_bound"
+
+
+def _is_bound(rows: pa.Table) -> pa.ChunkedArray | pa.Array:
+    """Return of each partition whether the largest age of its group may be larger for it."""
+    if "time_lag_bound" not in rows.column_names:
+        return pa.repeat(False, rows.num_rows)  # noqa: FBT003
+    return pc.fill_null(pc.not_equal(rows["time_lag_bound"], "exact"), fill_value=True)
 
 
 def _busiest(tables: Tables) -> pa.Table | None:

@@ -23,8 +23,10 @@ from reports.page.rows import (
     labels,
     of_so_many,
     place,
+    read_of,
+    text_of,
 )
-from reports.page.texts import cell_text, harmless
+from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables, is_of
 from reports.quantities import count
 
@@ -33,6 +35,7 @@ from reports.quantities import count
 _MOST_BARS: Final = 12
 _MOST_LAGS: Final = 25
 _LAGS: Final = columns_of("lag", tones={"verdict": TONES})
+_LAG_COLUMNS: Final = {each.name: each for each in _LAGS}
 
 
 def lag(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
@@ -44,15 +47,15 @@ def lag(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
         title="Lag",
         question="How far behind is each group, is it getting worse, and what will be lost?",
         figures=(
-            *_bars(read, "lag", "lag-largest", "The largest lags, in records", "number"),
-            *_bars(read, "time_lag_ms", "lag-oldest", "The oldest unread records", "duration"),
+            *_bars(read, "lag", "lag-largest", "The largest lags, in records"),
+            *_bars(read, "time_lag_ms", "lag-oldest", "The oldest unread records"),
         ),
         grids=(_grid(read, stories),),
     )
 
 
 def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
-    columns = [*(each.name for each in _LAGS), "complete", "missing"]
+    columns = [*read_of(_LAGS), "complete", "missing"]
     source = "evaluations/lag"
     grid = grid_of(
         "lag-table",
@@ -66,19 +69,18 @@ def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
     return of_so_many(grid, read.count("lag"), source)
 
 
-def _bars(
-    read: WorkspaceTables, column: str, anchor: str, title: str, kind: str
-) -> tuple[Figure, ...]:
+def _bars(read: WorkspaceTables, column: str, anchor: str, title: str) -> tuple[Figure, ...]:
+    shown = _LAG_COLUMNS[column]
     place_columns = ("group_id", "topic", "partition")
     order = [(column, "descending"), *((name, "ascending") for name in place_columns)]
     is_waited_for = (pc.field(column) > 0) & (pc.field("kind") != "stale")
-    columns = [*place_columns, column, "kind"]
+    columns = [*place_columns, *read_of([shown]), "kind"]
     largest = read.largest("lag", order, _MOST_BARS, columns, is_waited_for)
-    found = dicts(largest, "group_id", "topic", "partition", column)
+    found = dicts(largest, *place_columns, *read_of([shown]))
     names = [f"{row['group_id']} {place(row)}" for row in found]
     named = labels(names)
     drawn = [
-        {"place": named[name], "lag": row[column], "label": cell_text(row[column], kind)}
+        {"place": named[name], "lag": row[column], "label": text_of(row, shown)}
         for name, row in zip(names, found, strict=True)
     ]
     says = f"The first is {harmless(names[0])} with {drawn[0]['label']}." if drawn else ""

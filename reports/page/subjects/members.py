@@ -25,6 +25,8 @@ from schemas import table
 
 # Assignment: how evenly partitions are dealt, and what other assignors would give.
 
+_EVEN: Final = 100
+_ALL_EVEN: Final = "No assignment that can be told could be more even: all scores are 100."
 _NO_MEMBERS: Final = "No group has members with partitions."
 _MOST_SPREADS: Final = 16
 _MOST_ALTERNATIVES: Final = 24
@@ -42,7 +44,7 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
     uneven = read.largest(
         "assignment_balance", _UNEVEN, _MOST_SPREADS, [*spreads, "score"], is_known
     )
-    known = dicts(uneven, *spreads)
+    known = dicts(uneven, *spreads, "score")
     named = labels(row["group_id"] for row in known)
     rows = [
         {
@@ -55,11 +57,14 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
         for row in known
     ]
     first = known[0] if known else None
+    is_even = first is not None and first["score"] == _EVEN
     says = (
-        f"The most uneven is {harmless(first['group_id'])}: members have "
+        ""
+        if first is None
+        else _ALL_EVEN
+        if is_even
+        else f"The most uneven is {harmless(first['group_id'])}: members have "
         f"{first['min_partitions']} to {first['max_partitions']} partitions."
-        if first
-        else ""
     )
     return Subject(
         anchor="assignment",
@@ -73,11 +78,11 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
             rows,
             spread_of_partitions,
         ),
-        grids=(_alternatives(read, stories),),
+        grids=(_alternatives(read, stories, is_even=is_even),),
     )
 
 
-def _alternatives(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
+def _alternatives(read: WorkspaceTables, stories: frozenset[str], *, is_even: bool) -> Grid:
     name = "assignment_alternatives"
     source, count = f"evaluations/{name}", read.count(name)
     groups, rows = _MOST_ALTERNATIVES, read.first(name, 0)
@@ -90,7 +95,7 @@ def _alternatives(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
         groups *= _MORE_GROUPS
     grid = grid_of(
         "assignment-table",
-        "What each assignor would give the most uneven groups",
+        f"What each assignor would give {'groups' if is_even else 'the most uneven groups'}",
         _of_groups(rows, uneven) if rows.num_rows else rows,
         _ALTERNATIVES,
         top=_MOST_ALTERNATIVES,

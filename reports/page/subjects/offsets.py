@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from reports.charts.offsets import expiry_calendar, removals_timeline, retention_matrix
 from reports.page.model import Figure, Grid, Subject
-from reports.page.rows import at, columns_of, dicts, figure, grid_of, labels, of_so_many
+from reports.page.rows import at, columns_of, dicts, figure, grid_of, labels, of_so_many, read_of
 from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import duration
@@ -40,7 +40,7 @@ def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     """Return the subject; None where it was not asked."""
     if not read.has(_REMOVED):
         return None
-    columns = dict.fromkeys([*(each.name for each in _REMOVALS), *_REMOVAL_KEY])
+    columns = dict.fromkeys([*read_of(_REMOVALS), *_REMOVAL_KEY])
     latest = read.largest(_REMOVED, _LATEST, _MOST_MARKS, list(columns))
     known = latest.filter(pc.is_valid(latest["removed_at"]))
     rows = [
@@ -117,7 +117,7 @@ def expiry(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
 
 
 def _grid(read: WorkspaceTables, stories: frozenset[str]) -> Grid:
-    columns = [each.name for each in _COLUMNS]
+    columns = read_of(_COLUMNS)
     source = f"evaluations/{_EXPIRATION}"
     grid = grid_of(
         "expiry-table",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pytest
 
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
 from analytics.questions.findings.findings_in_parts import counts_of
@@ -87,11 +88,11 @@ FINDINGS = [
 ]
 
 
-def audited() -> pa.Table:
+def audited(lag: list[dict[str, object]] | None = None) -> pa.Table:
     return audited_groups(
         {
             "groups": rows_of("groups", GROUPS),
-            "lag": rows_of("lag", LAG),
+            "lag": rows_of("lag", lag or LAG),
             "share_backlog": rows_of("share_backlog", BACKLOG),
             "findings": rows_of("findings", FINDINGS),
             "group_churn": rows_of("group_churn", [{"group_id": "busy", "per_hour": 2.5}]),
@@ -124,6 +125,23 @@ def test_what_its_partitions_come_to() -> None:
     assert (quiet["lag"], quiet["verdict"]) == (0, "beyond_end")
     assert (shared["lag"], shared["verdict"], shared["status"]) == (12, "blocked", None)
     assert (gone["group_type"], gone["lag"], gone["lag_not_told"]) == (None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "bound"),
+    [
+        (("exact", "exact", "exact"), "exact"),
+        (("exact", "at_least", "exact"), "at_least"),
+        (("unknown", "exact", "exact"), "at_least"),
+    ],
+)
+def test_the_largest_age_is_exact_where_that_of_every_partition_is(
+    bounds: tuple[str, ...], bound: str
+) -> None:
+    lag = [{**row, "time_lag_bound": each} for row, each in zip(LAG, bounds, strict=False)]
+    rows = {row["group_id"]: row for row in audited(lag).to_pylist()}
+    assert (rows["busy"]["time_lag_ms"], rows["busy"]["time_lag_bound"]) == (9, bound)
+    assert rows["quiet"]["time_lag_bound"] is None
 
 
 def test_what_cannot_be_told_has_its_reason() -> None:

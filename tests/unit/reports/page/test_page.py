@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+from datetime import timedelta
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
 
+from reports.charts.look import GREEN
+from reports.charts.offsets import RETENTIONS
 from reports.page.build import page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
+from schemas import table
 from tests.support.page_tables import AT, MANIFEST, finding, rows_of, workspace
 
 GROUPS = [f"group-{n}" for n in range(30)]
@@ -60,6 +67,81 @@ def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
         ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
         ("warning", "lag grows on 2 topics of groups", "#rule-lag_growing"),
     ]
+    assert page.answer == "2 things are wrong, 1 of them critical."
+
+
+def test_each_line_of_the_verdict_says_since_when_and_what_to_do_first() -> None:
+    found = [
+        finding("group-5", since=AT + timedelta(hours=1)),
+        finding("group-6", since=AT),
+        finding("group-7", "members_idle", severity="info"),
+    ]
+    page = page_of(workspace(GROUPS, found))
+    (line,) = page.verdict
+    assert page.answer == "1 thing is wrong; what costs most began at 2026-11-21T09:20:00.000Z."
+    assert line.since == "2026-11-21T09:20:00.000Z"
+    assert line.command == "kafka-consumer-groups --describe --group group-5"
+    assert line.serves == "for the first of 2 findings; each says what to do"
+
+
+def test_what_one_election_did_is_one_line_with_its_parts() -> None:
+    lost = {"topic": "__consumer_offsets", "copy": "broker-1", "elected_at": AT}
+    lines = [{**lost, "partition": n, "diverges_at": 5, "lost_records": 10 + n} for n in range(2)]
+    place = {"topic": "__consumer_offsets", "partition": 0, "offset": 12}
+    command = "groupscope restore dump --group group-5 --group group-6"
+    found = [
+        finding(
+            None,
+            "line_lost_by_election",
+            severity="critical",
+            message="lost",
+            since=AT,
+            evidence=[{**place, "copy": "broker-1"}],
+        ),
+        *(
+            finding(
+                each,
+                "offsets_lost_by_election",
+                severity="critical",
+                since=AT,
+                evidence=[place],
+                suggestion=command if each != "group-7" else "groupscope timeline dump",
+            )
+            for each in ("group-7", "group-5", "group-6")
+        ),
+    ]
+    page = page_of(workspace(GROUPS, found, {"divergences": lines}))
+    (line,) = page.verdict
+    assert line.text == (
+        "unclean election: 21 records of 2 internal partitions are only on broker-1"
+    )
+    assert [(each.text, each.href) for each in line.parts] == [
+        ("3 groups lost offsets by an unclean election", "#rule-offsets_lost_by_election"),
+        ("an unclean election lost records of 1 partition", "#rule-line_lost_by_election"),
+    ]
+    assert (line.command, line.serves) == (
+        command,
+        "for 2 of 3; the findings say what to do for each",
+    )
+    for text in (html_of(page), text_of(page, 400), markdown_of(page), json_of(page)):
+        assert command in text
+        assert "3 groups lost offsets by an unclean election" in text
+
+
+def test_of_more_incidents_than_there_is_room_for_the_rest_are_counted() -> None:
+    rules = [
+        *("lag_growing", "lag_old", "offsets_rewound", "offsets_stale", "owner_silent"),
+        *(
+            "members_idle",
+            "rebalance_storm",
+            "client_flapping",
+            "offsets_overdue",
+            "quality_broken",
+        ),
+    ]
+    page = page_of(workspace(GROUPS, [finding("group-1", each) for each in rules]))
+    assert len(page.verdict) == 8
+    assert page.more_incidents == "2 more things among the findings below"
 
 
 def test_what_cannot_be_told_is_said_apart_with_what_to_copy_next_time() -> None:
@@ -118,9 +200,16 @@ def test_every_link_leads_somewhere_and_no_id_is_there_twice(html: str) -> None:
     assert {each[1:] for each in found.links} <= set(found.ids)
 
 
-def test_nothing_on_it_runs_and_nothing_is_loaded(html: str) -> None:
+def test_nothing_is_loaded_and_nothing_runs_but_the_script_that_the_policy_names(
+    html: str,
+) -> None:
     found = anchors_of(html)
-    assert "script" not in found.tags
+    assert found.tags.count("script") == 1
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"script-src 'sha256-{digest}'"
+    assert policy in unescape(html)
+    assert not re.search(r"fetch|XMLHttpRequest|import|eval|innerHTML|localStorage|https?:", script)
     assert re.findall(r"""(?:src|href|action)=["'](?!#|data:,)[^"']*|url\(|@import""", html) == []
 
 
@@ -207,3 +296,37 @@ def test_a_clause_of_the_verdict_is_not_cut_within_a_name() -> None:
     message = f"members of {named} committed earlier offsets: 4 (orders)"
     page = page_of(workspace([named], [finding(named, message=message)]))
     assert page.verdict[0].text == f"members of {named} committed earlier offsets"
+
+
+def test_groups_that_a_tool_named_alike_are_one_line() -> None:
+    names = [*(f"console-consumer-{n}" for n in (4711, 90210)), "billing", "console-consumer-x"]
+    found = [finding("console-consumer-4711"), finding("console-consumer-90210")]
+    grid = page_of(workspace(names, found)).groups
+    assert [row[0].text for row in grid.rows] == [
+        *("console-consumer-x", "billing", "console-consumer-<number> (2 groups)"),
+    ]
+    warnings = grid.heads.index("Warnings")
+    assert [row[warnings].text for row in grid.rows] == ["0", "0", "2"]
+
+
+@pytest.mark.parametrize(("score", "is_even"), [(100, True), (99.5, False)])
+def test_nothing_is_uneven_where_all_scores_are_100(score: float, *, is_even: bool) -> None:
+    spread = {"min_partitions": 2, "mean_partitions": 2.5, "max_partitions": 3}
+    balance = {"group_id": "group-1", **spread, "verdict": "even", "score": score}
+    choice = {"group_id": "group-1", "assignor": "range", "score": 50.0}
+    tables = {"assignment_balance": [balance], "assignment_alternatives": [choice]}
+    (subject,) = (
+        each
+        for each in page_of(workspace(GROUPS, [], tables)).subjects
+        if each.anchor == "assignment"
+    )
+    says = [*(each.says for each in subject.figures), *(each.caption for each in subject.grids)]
+    assert any("uneven" in each for each in says) is not is_even
+
+
+def test_on_the_scale_of_what_retentions_do_no_loss_is_green() -> None:
+    words = table("retention_what_if").column("verdict").closed
+    assert words is not None
+    assert {each.replace("_", " ") for each in words.values} == RETENTIONS.keys()
+    assert {each for each, (colour, _) in RETENTIONS.items() if colour == GREEN} == {"safe"}
+    assert len({shape for _, shape in RETENTIONS.values()}) == len(RETENTIONS)

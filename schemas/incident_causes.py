@@ -1,0 +1,71 @@
+"""Which findings share a cause, read from `rules/incidents.json`: they are one incident."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final, Literal
+
+from schemas.finding_rules import finding_rules
+from schemas.reading import Explained, Minutes, load
+
+LINE, COPY, TOPIC, RULE = "line", "copy", "topic", "rule"
+"""What findings of one incident share."""
+
+_FILE: Final = "rules/incidents.json"
+
+
+class Cause(Explained, frozen=True):
+    """A cause that findings of several rules, or several of one, may share.
+
+    Attributes:
+        rules: The rules; the command of the first that found something is the one to begin with.
+        shared: What their findings have to share.
+        title: What all of them come to: a template of the counts `groups` and, by the names of
+            `rules`, of findings; of `topic` or `copy` where it is shared; and of a line `records`,
+            `partitions`, `copies` and `at_least`.
+        needs: Those of the rules without whose findings the title would say too much.
+    """
+
+    rules: tuple[str, ...]
+    shared: Literal["line", "copy", "topic", "rule"]
+    title: str
+    needs: tuple[str, ...] = ()
+
+
+class IncidentCauses(Explained, frozen=True):
+    """All of them.
+
+    Attributes:
+        elections_within: How soon after each other elections are one failure of a broker.
+        causes: By name.
+    """
+
+    elections_within: Minutes
+    causes: Mapping[str, Cause]
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be applied.
+
+        Raises:
+            ValueError: A rule is none, or of two causes, or needed and not one of its cause's.
+        """
+        known = {each.name for each in finding_rules()}
+        named = [rule for each in self.causes.values() for rule in each.rules]
+        if unknown := sorted(set(named) - known):
+            raise ValueError(f"unknown rules: {', '.join(unknown)}")
+        if twice := sorted({each for each in named if named.count(each) > 1}):
+            raise ValueError(f"rules of two causes: {', '.join(twice)}")
+        for name, each in self.causes.items():
+            if not set(each.needs) <= set(each.rules):
+                raise ValueError(f"{name} needs rules that are not its own")
+
+
+@cache
+def incident_causes() -> IncidentCauses:
+    """Return the causes.
+
+    Raises:
+        SchemaError: The file is not what it has to be.
+    """
+    return load(IncidentCauses, _FILE)

@@ -1,0 +1,208 @@
+"""What an audit comes to: findings of one cause are one incident, what costs most comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reports.verdict import COLUMNS, OF_LINES, AuditIncident, as_values, incidents_of
+from schemas.finding_rules import finding_rules
+from schemas.gaps import Template
+from schemas.incident_causes import COPY, LINE, TOPIC, incident_causes
+from tests.support.page_tables import AT, finding, rows_of
+
+GROUPS_TOPIC = "__consumer_offsets"
+
+
+def lines(*rows: dict[str, Any]) -> pa.Table:
+    """Lines that elections ended, of `broker-1` at `AT` where a row says nothing else."""
+    said = {"topic": GROUPS_TOPIC, "copy": "broker-1", "diverges_at": 5, "lost_records": 7}
+    return rows_of("divergences", [{**said, "elected_at": AT, **row} for row in rows])
+
+
+def lost(group: str, partition: int = 0, *, offset: int = 9, **said: Any) -> dict[str, Any]:
+    """A finding that an election took offsets of a group, by a record of the lost line."""
+    record = {"topic": GROUPS_TOPIC, "partition": partition, "offset": offset}
+    return finding(
+        group,
+        "offsets_lost_by_election",
+        severity="critical",
+        **{"since": AT, "evidence": [record], **said},
+    )
+
+
+def lost_line(partition: int, copy: str = "broker-1", **said: Any) -> dict[str, Any]:
+    record = {"topic": GROUPS_TOPIC, "partition": partition, "offset": 5, "copy": copy}
+    made = finding(None, "line_lost_by_election", severity="critical", since=AT, **said)
+    return {**made, "topic": GROUPS_TOPIC, "partition": partition, "evidence": [record]}
+
+
+def incidents(
+    found: Sequence[dict[str, Any]], ended: pa.Table | None = None, at_once: int = 1000
+) -> tuple[AuditIncident, ...]:
+    rows = rows_of("findings", found).select(list(COLUMNS))
+    pieces = [rows.slice(n, at_once) for n in range(0, max(len(found), 1), at_once)]
+    return incidents_of(pieces, (lines() if ended is None else ended).select(list(OF_LINES)))
+
+
+def said(found: Sequence[AuditIncident]) -> list[tuple[str, dict[str, int]]]:
+    return [(each.cause, {part.rule: part.findings for part in each.parts}) for each in found]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1000])
+def test_all_that_one_failure_of_a_broker_did_is_one_incident(at_once: int) -> None:
+    ended = lines({"partition": 0}, {"partition": 1, "elected_at": AT + timedelta(seconds=2)})
+    found = [lost_line(0), lost_line(1), lost("a"), lost("b", 1), lost("a", 1)]
+    (incident,) = incidents(found, ended, at_once)
+    assert said([incident]) == [
+        ("election", {"offsets_lost_by_election": 3, "line_lost_by_election": 2})
+    ]
+    assert incident.message == (
+        "unclean election: 14 records of 2 internal partitions are only on broker-1"
+    )
+    assert (incident.groups, incident.findings, incident.since) == (2, 5, AT)
+
+
+def test_failures_that_lie_apart_are_two_incidents() -> None:
+    later = AT + timedelta(hours=3)
+    ended = lines({"partition": 0}, {"partition": 1, "elected_at": later})
+    found = [lost("a"), lost("b"), lost("c", 1, since=later), lost("d", 1, since=later)]
+    first, second = incidents(found, ended)
+    assert [each.groups for each in (first, second)] == [2, 2]
+    assert {first.since, second.since} == {AT, later}
+
+
+def test_an_election_that_ended_lines_of_two_copies_is_one_incident() -> None:
+    ended = lines({"partition": 0}, {"partition": 0, "copy": "broker-3", "lost_records": 9})
+    (incident,) = incidents([lost_line(0), lost_line(0, "broker-3"), lost("a")], ended)
+    assert incident.message == (
+        "unclean election: at least 9 records of 1 internal partition are only on "
+        "broker-1, broker-3"
+    )
+
+
+def test_lines_of_two_brokers_that_no_election_shares_are_two_incidents() -> None:
+    ended = lines({"partition": 0}, {"partition": 1, "copy": "broker-2"})
+    found = [lost("a"), lost("b"), lost("c", 1), lost("d", 1)]
+    assert [each.groups for each in incidents(found, ended)] == [2, 2]
+
+
+def test_a_record_before_the_lines_part_is_of_no_election() -> None:
+    found = [lost("a", offset=4), lost("b", offset=4)]
+    assert said(incidents(found, lines({"partition": 0}))) == [
+        ("", {"offsets_lost_by_election": 2})
+    ]
+
+
+def test_where_records_are_on_several_lines_the_time_tells_or_nothing_does() -> None:
+    later = AT + timedelta(hours=3)
+    ended = lines({"partition": 0}, {"partition": 0, "copy": "broker-2", "elected_at": later})
+    told = incidents([lost("a", since=later), lost("b", since=later)], ended)
+    assert said(told) == [("election", {"offsets_lost_by_election": 2})]
+    not_told = [lost(each, since=AT + timedelta(minutes=1)) for each in ("a", "b")]
+    assert said(incidents(not_told, ended)) == [("", {"offsets_lost_by_election": 2})]
+
+
+def test_a_finding_that_shares_its_cause_with_none_stays_with_those_of_its_rule() -> None:
+    ended = lines({"partition": 0}, {"partition": 1, "copy": "broker-2"})
+    (one,) = incidents([lost("a"), lost("b", 1, message="b went back")], ended)
+    assert (one.cause, one.message) == ("", "2 groups lost offsets by an unclean election")
+    (alone,) = incidents([lost("a", message="a went back")], ended)
+    assert (alone.cause, alone.message) == ("", "a went back")
+
+
+def test_the_command_is_the_one_that_serves_most_of_the_rule_to_begin_with() -> None:
+    ended = lines({"partition": 0})
+    found = [
+        lost_line(0, suggestion="kafka-topics --describe"),
+        lost("a", suggestion="groupscope timeline dump --group a"),
+        *(lost(each, suggestion="groupscope restore dump") for each in ("b", "c")),
+    ]
+    (incident,) = incidents(found, ended)
+    assert incident.command == "groupscope restore dump"
+    assert (incident.served, incident.of) == (2, 3)
+
+
+def test_one_retention_is_one_cause_for_all_groups() -> None:
+    found = [
+        *(finding(each, "offsets_expired") for each in ("a", "b")),
+        *(finding(each, "offsets_due", severity="critical") for each in ("b", "c")),
+    ]
+    (incident,) = incidents(found)
+    assert incident.message == "offsets.retention.minutes takes committed offsets of 3 groups"
+    assert incident.severity == "critical"
+
+
+def test_findings_about_one_topic_or_on_one_broker_are_together_and_others_are_not() -> None:
+    found = [
+        *(
+            finding(each, "records_lost_unread", severity="critical", topic=topic)
+            for each, topic in (("a", "orders"), ("b", "orders"), ("c", "clicks"))
+        ),
+        *(
+            {
+                **finding(None, rule, severity=severity, topic=GROUPS_TOPIC, partition=n),
+                "evidence": [
+                    {"copy": copy, "topic": GROUPS_TOPIC, "partition": n, "offset": 1},
+                ],
+            }
+            for rule, severity, n, copy in (
+                ("cleaner_dead", "critical", 0, "broker-1"),
+                ("cleaner_dead", "critical", 1, "broker-1"),
+                ("tombstones_overdue", "info", 0, "broker-1"),
+                ("tombstones_overdue", "info", 2, "broker-2"),
+            )
+        ),
+    ]
+    assert [(each.cause, each.message) for each in incidents(found)] == [
+        ("topic_retention", "retention of orders takes records that 2 groups have not read"),
+        ("", found[2]["message"]),
+        ("cleaner", "the cleaner of broker-1 does not clean 2 partitions"),
+    ]
+
+
+def test_what_is_severe_comes_first_then_what_concerns_most_groups() -> None:
+    found = [
+        finding("a", "lag_growing"),
+        *(finding(each, "lag_old") for each in ("a", "b")),
+        finding("c", "offsets_beyond_end", severity="critical"),
+        finding("d", "members_idle", severity="info"),
+    ]
+    assert [each.parts[0].rule for each in incidents(found)] == [
+        *("offsets_beyond_end", "lag_old", "lag_growing"),
+    ]
+
+
+def test_nothing_found_is_no_incident() -> None:
+    assert incidents([]) == ()
+
+
+def test_a_summary_has_them_as_values() -> None:
+    found = [lost("a", suggestion="do"), lost("b", suggestion="do"), finding("c", message="slow")]
+    first, second = as_values(incidents(found, lines({"partition": 0})))
+    assert first == {
+        "cause": "election",
+        "severity": "critical",
+        "message": "2 groups lost offsets by an unclean election",
+        "since": "2026-11-21T09:20:00.000Z",
+        "findings": 2,
+        "groups": 2,
+        "by_rule": {"offsets_lost_by_election": 2},
+        "command": "do",
+        "command_serves": {"findings": 2, "of": 2},
+    }
+    assert (second["cause"], second["since"], second["message"]) == (None, None, "slow")
+
+
+@pytest.mark.parametrize("name", incident_causes().causes)
+def test_a_title_says_what_is_there_to_say(name: str) -> None:
+    cause = incident_causes().causes[name]
+    of_line = {"records", "partitions", "copies", "at_least"}
+    there = {"groups", *cause.needs, *({cause.shared} & {TOPIC, COPY})}
+    used = {each.name for each in Template(cause.title).values}
+    assert used <= there | (of_line if cause.shared == LINE else set())
+    assert set(cause.rules) <= {each.name for each in finding_rules()}
