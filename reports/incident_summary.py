@@ -259,7 +259,9 @@ def steps_of(restored: Restored) -> tuple[str, ...]:
         f"{number:,} {name.replace('_', ' ')}" for name, number in restored.reasons.items()
     )
     refused = f"{count(restored.refused, 'offset is', 'offsets are')} refused"
-    why = f" ({reasons}; refused.csv says of each why)" if reasons else ""
+    have_several = sum(restored.reasons.values()) > restored.refused
+    several = ", some for several reasons" if have_several else ""
+    why = f" ({reasons}{several}; refused.csv says of each why)" if reasons else ""
     there = f"{restored.unchanged:,} are there already" if restored.unchanged else ""
     rest = "; ".join([*([there] if there else []), f"{refused}{why}"])
     if restored.script is None:
