@@ -19,7 +19,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reports.metrics import Audited, metrics_of
 from schemas.finding_rules import SEVERITIES, finding_rules
 
-FOLDER = Path(__file__).resolve().parents[3] / "examples" / "monitoring"
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "examples" / "monitoring"
 RULES, DASHBOARD = FOLDER / "groupscope.rules.yaml", FOLDER / "grafana-dashboard.json"
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 OF_GROUP = {"group_id": ["g"], "topic": ["t"], "partition": pa.array([0], pa.int32())}
@@ -126,11 +127,14 @@ def test_panels_do_not_cover_each_other() -> None:
         taken |= cells
 
 
-def test_prometheus_takes_the_rules() -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [("check", "rules", RULES), ("test", "rules", ROOT / "tests/cases/monitoring/rules_test.yaml")],
+    ids=["check", "test"],
+)
+def test_prometheus_takes_the_rules(arguments: tuple[str | Path, ...]) -> None:
     tool = shutil.which("promtool")
     if tool is None:
         pytest.skip("promtool is not installed")
-    ran = subprocess.run(
-        [tool, "check", "rules", str(RULES)], capture_output=True, text=True, check=False
-    )
+    ran = subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
