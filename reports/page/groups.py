@@ -42,10 +42,7 @@ from schemas.finding_rules import SEVERITIES
 
 # A line as small as a word: how something went on.
 
-WIDTH: Final = 96
-HEIGHT: Final = 20
-_MOST_POINTS_OF_LINE: Final = 48
-_PAD: Final = 2
+WIDTH, HEIGHT, _PAD, _MOST_POINTS_OF_LINE = 96, 20, 2, 48
 
 
 def sparkline(points: Sequence[tuple[int, int]]) -> str:
@@ -160,7 +157,7 @@ def _rolled_up(groups: Sequence[str], grid: Grid) -> Grid:
     counts = Counter(each for each in names if each is not None)
     alike = [name for name, number in counts.items() if number > 1]
     kept = [row for row, name in zip(grid.rows, names, strict=True) if name not in alike]
-    summed = {grid.heads.index(each) for each in _SUMMED if each in grid.heads}
+    summed = {n for n, head in enumerate(grid.heads) if head in _SUMMED}
     for name in alike:
         mine = [row for row, each in zip(grid.rows, names, strict=True) if each == name]
         kept.append(
@@ -244,18 +241,13 @@ def counts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
 MOST_STORIES: Final = 100
 MOST_DRAWN: Final = 16
 """So many of them have charts."""
-_MOST_FINDINGS: Final = 12
-_MOST_VERDICTS: Final = 12
-_MOST_EVENTS: Final = 40
+_MOST_FINDINGS, _MOST_VERDICTS, _MOST_EVENTS = 12, 12, 40
 _FACTS: Final = columns_of("audited_groups", "page_of_story")
 _VERDICTS: Final = columns_of("offset_verdicts")
 _EVENTS: Final = columns_of("group_events")
 Row = Mapping[str, Any]
 
-_MOST_BANDS: Final = 400
-_MOST_MEMBERS: Final = 14
-_MOST_LINES: Final = 5
-_MOST_POINTS: Final = 120
+_MOST_BANDS, _MOST_MEMBERS, _MOST_LINES, _MOST_POINTS = 400, 14, 5, 120
 
 
 def groups_with_stories(read: WorkspaceTables) -> tuple[str, ...]:

@@ -182,13 +182,20 @@ def test_numbers_of_the_page_are_cells_of_its_tables(audited: Audited, workspace
         ("divergences-table", None, {"Records lost": "lost_records"}),
     ):
         path = workspace / ("history/divergences" if table is None else f"evaluations/{table}")
-        rows = pq.read_table(path).to_pylist()
+        # Groups that a tool named alike are one line, the last.
+        rows = [each for each in pq.read_table(path).to_pylist() if not is_of_tool(each)]
         heads, shown = table_of_page(html, grid)
+        shown = [row for row in shown if "console-consumer" not in row[0]]
         assert shown
         for head, column in columns.items():
             said = ["-" if row[column] is None else f"{row[column]:,}" for row in rows]
             place = heads.index(head)
             assert [row[place] for row in shown] == said[: len(shown)], (grid, head)
+
+
+def is_of_tool(row: dict[str, Any]) -> bool:
+    """Return whether a row is of a group that kafka-console-consumer.sh named."""
+    return re.fullmatch(r"console-consumer-\d+", row.get("group_id") or "") is not None
 
 
 def table_of_page(html: str, anchor: str) -> tuple[list[str], list[list[str]]]:

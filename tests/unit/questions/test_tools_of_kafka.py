@@ -37,8 +37,9 @@ OF_KAFKA = [each for each in (*ADVISED, command_for_type()) if each.startswith("
 @pytest.mark.parametrize("command", OF_KAFKA)
 def test_the_tool_has_the_options(command: str) -> None:
     tool, *words = shlex.split(command)
+    assert tool.endswith(".sh"), "all of them are named as Apache Kafka ships them"
     given = {each.removeprefix("--") for each in words if each.startswith("--")}
-    known = KNOWN["tools"][tool]
+    known = KNOWN["tools"][tool.removesuffix(".sh")]
     options = set(known["options"])
     if "actions" in known:
         (action,) = [each for each in words if each in known["actions"]]
@@ -48,21 +49,27 @@ def test_the_tool_has_the_options(command: str) -> None:
         assert len(given & set(exclusive)) <= 1
     for option, needed in KNOWN["only_with"].items():
         assert option not in given or given & set(needed)
-    assert ("bootstrap-server" in given) == (tool != "kafka-dump-log")
+    assert ("bootstrap-server" in given) == (tool != "kafka-dump-log.sh")
 
 
 def test_groups_of_each_type_have_a_tool_of_their_own_kind() -> None:
     names = {group_type: each.name for group_type, each in group_tools().items()}
     consumers = {"classic", "simple", "consumer"}
-    assert {each for each in names if names[each] == "kafka-consumer-groups"} == consumers
-    assert (names["share"], names["streams"]) == ("kafka-share-groups", "kafka-streams-groups")
+    assert {each for each in names if names[each] == "kafka-consumer-groups.sh"} == consumers
+    assert (names["share"], names["streams"]) == (
+        "kafka-share-groups.sh",
+        "kafka-streams-groups.sh",
+    )
     for each in group_tools().values():
-        assert each.topic_option.removeprefix("--") in KNOWN["tools"][each.name]["options"]
+        assert (
+            each.topic_option.removeprefix("--")
+            in KNOWN["tools"][each.name.removesuffix(".sh")]["options"]
+        )
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_a_command_about_a_group_is_of_the_tool_for_its_type(rule: FindingRule) -> None:
-    own = {"share groups": "kafka-share-groups"}.get(rule.subject, "{tool}")
+    own = {"share groups": "kafka-share-groups.sh"}.get(rule.subject, "{tool}")
     for each in rule.commands():
         if "--group" in each and not each.startswith("groupscope"):
             assert each.split()[0] in (own, "{tool}")
