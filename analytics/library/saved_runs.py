@@ -26,6 +26,7 @@ from analytics.replayed.replayed_workspace import ReplayedWorkspace, answered_in
 from analytics.tables.stored_tables import StoredTables
 from analytics.version import VERSION
 from schemas import CONSUMER_OFFSETS
+from schemas.manifest import cluster_ids
 
 if TYPE_CHECKING:
     from schemas.manifest import DataPartitionEntry, Manifest, PartitionEntry
@@ -80,7 +81,7 @@ def run_of(
             name is none that can be kept.
     """
     manifest = state.manifest
-    ids = sorted({id_ for each in manifest["copies"] if (id_ := each.get("cluster_id"))})
+    ids = cluster_ids(manifest["copies"])
     name = _checked(cluster if cluster is not None else _only_id(ids))
     asked = _canonical(plain_settings(settings))
     time = answered_instant(state)["time"]

@@ -64,6 +64,7 @@ from reports.findings import (
 from reports.metrics import MEASURED, Audited, metrics_of
 from reports.page.forms import html_of
 from reports.verdict import COLUMNS, ENDED_LINES, OF_LINES, AuditIncident, incidents_of
+from schemas.manifest import cluster_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -464,8 +465,7 @@ def _metrics(
     stored = state.tables
     tables = {name: partial(stored.pieces, name) for name in MEASURED if stored.has(name)}
     rules = configured_rules(state.settings.from_file.findings)
-    ids = sorted({id_ for each in state.manifest["copies"] if (id_ := each.get("cluster_id"))})
-    name = ",".join(ids) if cluster is None else cluster
+    name = ",".join(cluster_ids(state.manifest["copies"])) if cluster is None else cluster
     ended = datetime.now(UTC)
     return metrics_of(Audited(name, rules, findings, tables, instant_of(state), ended, code))
 

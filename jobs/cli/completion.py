@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from analytics.errors import GroupscopeError
+from analytics.locations import is_uri
 from jobs.cli.console import arguments_of
 
 _TABLES: Final = {"group_id": "groups", "topic": "committed_offsets"}
@@ -33,7 +34,9 @@ def names_of(column: str) -> Complete:
         ctx: click.Context, _parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         # Click has no arguments yet where the last option lacks its value.
-        places = [each for each in arguments_of(ctx) if not each.startswith("-")]
+        words = [each for each in arguments_of(ctx) if not each.startswith("-")]
+        # A store that does not answer would hold the shell up for a minute.
+        places = [each for each in words if not is_uri(each)]
         return [CompletionItem(each) for each in _names(places, name, column, incomplete)]
 
     return complete

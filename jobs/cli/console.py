@@ -111,6 +111,8 @@ def _ended(pieces: Iterable[str]) -> Iterator[str]:
 
 ENVIRONMENT_PREFIX: Final = "GROUPSCOPE"
 """What the names of environment variables begin with that options are read from."""
+UNSHOWN: Final = frozenset({"--conf", "--on-findings"})
+"""Options that change no page, and whose values may hold secrets: keys of stores, addresses."""
 _ARGUMENTS: Final = "groupscope.arguments"
 
 
@@ -126,19 +128,38 @@ def arguments_of(ctx: click.Context) -> tuple[str, ...]:
 
 
 def command_line() -> str:
-    """Return the command of this run, with the variables that options are read from before it.
+    """Return the command of this run, with the variables that its options are read from before it.
+
+    It stands on pages that others are shown: `UNSHOWN` options are left out.
 
     Raises:
         RuntimeError: No command runs.
         KeyError: It was not called by way of `groupscope`.
     """
-    arguments = click.get_current_context().meta[_ARGUMENTS]
-    variables = sorted(
-        f"{name}={shlex.quote(value)}"
-        for name, value in os.environ.items()
-        if name.startswith(f"{ENVIRONMENT_PREFIX}_")
-    )
-    return " ".join([*variables, "groupscope", shlex.join(arguments)])
+    ctx = click.get_current_context()
+    variables = {
+        str(each.envvar)
+        for each in ctx.command.params
+        if isinstance(each, click.Option)
+        and each.envvar is not None
+        and not UNSHOWN.intersection(each.opts)
+    }
+    given = [
+        f"{name}={shlex.quote(os.environ[name])}"
+        for name in sorted(variables)
+        if os.environ.get(name)
+    ]
+    return " ".join([*given, "groupscope", shlex.join(_shown(ctx.meta[_ARGUMENTS]))])
+
+
+def _shown(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield arguments without `UNSHOWN` options and their values."""
+    rest = iter(arguments)
+    for each in rest:
+        if each in UNSHOWN:
+            next(rest, None)
+        elif each.partition("=")[0] not in UNSHOWN:
+            yield each
 
 
 @dataclass

@@ -24,6 +24,7 @@ from schemas.manifest.options import (
     Filters,
     IgnoredEntry,
     Options,
+    cluster_ids,
 )
 from schemas.manifest.partitions import (
     AbsentLeaderEntry,
@@ -109,5 +110,6 @@ __all__ = [
     "UnjudgedElectionEntry",
     "UnplacedRowEntry",
     "UnreadableEntry",
+    "cluster_ids",
     "fault_in",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Required, TypedDict
 
 import msgspec
@@ -72,6 +73,11 @@ class CopyEntry(TypedDict, total=False):
     data_partitions: int
     data_topics: int
     ignored: list[IgnoredEntry]
+
+
+def cluster_ids(copies: Iterable[CopyEntry]) -> list[str]:
+    """Return the ids of the clusters that copies are of, in order; none where no copy says its."""
+    return sorted({id_ for each in copies if (id_ := each.get("cluster_id"))})
 
 
 class DataTopicEntry(TypedDict):

@@ -61,6 +61,7 @@ from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, table
 from schemas.evaluation_rules import lag_rules
+from schemas.manifest import cluster_ids
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -340,11 +341,8 @@ def _growth(
     out some of what is asked.
     """
     name = earlier.tables.workspace.location
-    clusters = [
-        {each["cluster_id"] for each in one.manifest["copies"] if each.get("cluster_id")}
-        for one in (earlier, state)
-    ]
-    if all(clusters) and not clusters[0] & clusters[1]:
+    then, today = (set(cluster_ids(one.manifest["copies"])) for one in (earlier, state))
+    if then and today and not then & today:
         raise InputNotRecognizedError(f"--since {name} is of another cluster")
     begun, ended = instant_of(earlier), instant_of(state)
     if begun >= ended:

@@ -27,6 +27,7 @@ from analytics.replayed.whole_groups import frame_of
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.workspace import Workspace
+from schemas.manifest import cluster_ids
 from schemas.usage_rules import usage_rules
 
 if TYPE_CHECKING:
@@ -338,11 +339,8 @@ def _growth(
     if asked.since is None:
         return None, [], []
     earlier = Workspace(asked.since).manifest()
-    clusters = [
-        {each["cluster_id"] for each in one["copies"] if each["cluster_id"]}
-        for one in (earlier, manifest)
-    ]
-    if all(clusters) and not clusters[0] & clusters[1]:
+    before, now = (set(cluster_ids(one["copies"])) for one in (earlier, manifest))
+    if before and now and not before & now:
         raise InputNotRecognizedError(f"--since {asked.since} is of another cluster")
     growth = usage_growth(earlier, manifest)
     if not growth.num_rows:
