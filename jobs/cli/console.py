@@ -149,10 +149,10 @@ def command_line() -> str:
         for name in sorted(variables)
         if os.environ.get(name)
     ]
-    return " ".join([*given, "groupscope", shlex.join(_shown(ctx.meta[_ARGUMENTS]))])
+    return " ".join([*given, "groupscope", shlex.join(_without_secrets(ctx.meta[_ARGUMENTS]))])
 
 
-def _shown(arguments: Sequence[str]) -> Iterator[str]:
+def _without_secrets(arguments: Sequence[str]) -> Iterator[str]:
     """Yield arguments without `UNSHOWN` options and their values."""
     rest = iter(arguments)
     for each in rest:
