@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -24,6 +25,7 @@ from reports.layout.section import (
     LongSection,
     Rows,
     as_main,
+    folded,
     scanned,
     table_section,
     without,
@@ -234,7 +236,7 @@ def summary_of(
         "changes": None if found.changes is None else _changes(found.changes),
         "incidents": as_values(found.incidents),
         "worst": worst.to_pylist(),
-        "worst_by_rule": _worst_by_rule(found.findings, len(rules)),
+        "worst_by_rule": _worst_by_rule(found.findings),
         "fail_on": fail_on,
         "exit_code": code,
         "exit_reason": _ENDED.get(code, ""),
@@ -251,16 +253,27 @@ def _changes(changes: Rows) -> dict[str, int]:
     return dict(counts)
 
 
-def _worst_by_rule(findings: Rows, rules: int) -> dict[str, dict[str, str]]:
+def _worst_by_rule(findings: Rows) -> dict[str, dict[str, str]]:
     """Return the first finding of each rule: the most severe come first."""
-    worst: dict[str, dict[str, str]] = {}
-    for rows in findings.pieces(list(_NAMED)):
-        first = pl.DataFrame(pl.from_arrow(rows)).unique("rule", keep="first", maintain_order=True)
-        for each in first.to_dicts():
-            worst.setdefault(each.pop("rule"), each)
-        if len(worst) == rules:
-            break
-    return dict(sorted(worst.items()))
+    first = folded(findings, partial(first_of_rules, most=1), _NAMED).select(list(_NAMED))
+    return {each.pop("rule"): each for each in first.sort_by("rule").to_pylist()}
+
+
+def first_of_rules(findings: Iterable[pa.Table], most: int) -> pa.Table:
+    """Return the first findings of each rule, in their order.
+
+    Args:
+        findings: Rows of `findings` in their order, some at a time; at least once.
+        most: So many of each.
+    """
+    held: list[pa.Table] = []
+    for each in findings:
+        rows = pa.concat_tables([*held, each])
+        rules = pl.DataFrame({"rule": pl.from_arrow(rows["rule"])}).with_row_index("nth")
+        first = rules.group_by("rule").head(most)["nth"].sort()
+        # Only what is returned is gathered.
+        held = [rows.take(first.to_arrow())]
+    return held[0]
 
 
 def _sentence_of(summary: Mapping[str, Any], width: int) -> str:

@@ -164,18 +164,26 @@ class PartedTable:
         for each in self.parts:
             yield from self._of_part(each, self.at_once or _AT_ONCE, wanted)
 
-    def folded(self, fold: Callable[[Iterable[pa.Table]], pa.Table]) -> pa.Table:
+    def folded(
+        self,
+        fold: Callable[[Iterable[pa.Table]], pa.Table],
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
         """Return what a fold keeps of all rows, of what it keeps of each part.
 
         Args:
             fold: Takes pieces in the order of the table, at least one, and returns rows of them.
+            columns: Those that are needed; None is all. The fold has those that tell the order,
+                too, and what it returns has both.
 
         Raises:
             WorkspaceError: A part cannot be read.
         """
-        nothing = self.schema.empty_table()
+        wanted = self.column_names if columns is None else [*columns, *self.order.columns]
+        read = list(dict.fromkeys(wanted))
+        nothing = self.schema.empty_table().select(read)
         at_once = self.at_once or _AT_ONCE
-        kept = [fold(chain([nothing], self._of_part(each, at_once))) for each in self.parts]
+        kept = [fold(chain([nothing], self._of_part(each, at_once, read))) for each in self.parts]
         return fold([self.order.sorted(pa.concat_tables([nothing, *kept]))])
 
     def whole(self) -> pa.Table:

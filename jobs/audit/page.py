@@ -30,9 +30,13 @@ from reports.page.workspace_tables import HeldTables, WorkspaceTables
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
+    from reports.layout.section import Fold
     from reports.page.workspace_tables import Condition
 
-_NEEDED: Final = ("findings", "audited_groups", "applied_rules")
+_NEEDED: Final = (
+    *("findings", "audited_groups", "applied_rules"),
+    *("audit_incidents", "audit_incident_parts"),
+)
 
 
 def page_of_audit(location: str) -> Page:
@@ -113,6 +117,10 @@ class _Stored:
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table in its order, some at a time."""
         return self.stored.parted(name, order_of(name)).pieces(columns)
+
+    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+        """Return what a fold keeps of a table."""
+        return self.stored.parted(name, order_of(name)).folded(fold, columns)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""

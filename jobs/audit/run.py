@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from analytics.contracts import arrow_schema
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
@@ -63,7 +62,7 @@ from reports.findings import (
 )
 from reports.metrics import MEASURED, Audited, metrics_of
 from reports.page.forms import html_of
-from reports.verdict import COLUMNS, ENDED_LINES, OF_LINES, AuditIncident, incidents_of
+from reports.verdict import incidents_in
 from schemas.manifest import cluster_ids
 
 if TYPE_CHECKING:
@@ -331,7 +330,7 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
             found.findings,
             found.counts,
             found.accepted,
-            _incidents(state, found.findings),
+            incidents_in(found.incidents.incidents, found.incidents.parts),
             changes,
         ),
         said,
@@ -363,14 +362,6 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     # What is printed is read as long as its parts are there.
     print_text(answer_of(shown, found.accepted, asking.output_format, {**said, "summary": summary}))
     return code
-
-
-def _incidents(state: Replayed, findings: PartedTable) -> tuple[AuditIncident, ...]:
-    stored = state.tables
-    lines = arrow_schema(ENDED_LINES).empty_table()
-    if stored.has(ENDED_LINES):
-        lines = stored.read(ENDED_LINES, OF_LINES)
-    return incidents_of(findings.pieces(list(COLUMNS)), lines)
 
 
 def _run(saving: Saving, options: AuditOptions, state: Replayed) -> Run:

@@ -96,8 +96,11 @@ class RowsInParts(Rows, Protocol):
     def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield its rows, those of a part in order, some at a time; at least once."""
 
-    def folded(self, fold: Fold) -> pa.Table:
-        """Return what a fold keeps of all rows, of what it keeps of each part."""
+    def folded(self, fold: Fold, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return what a fold keeps of all rows, of what it keeps of each part.
+
+        Of columns that are chosen the fold has those, too, that tell the order.
+        """
 
 
 Fold = Callable[[Iterable[pa.Table]], pa.Table]
@@ -112,9 +115,17 @@ def scanned(rows: Rows, columns: Sequence[str] | None = None) -> Iterator[pa.Tab
     return rows.scan(columns) if isinstance(rows, RowsInParts) else rows.pieces(columns)
 
 
-def folded(rows: Rows, fold: Fold) -> pa.Table:
-    """Return what a fold keeps of a table that may be too large to be held."""
-    return rows.folded(fold) if isinstance(rows, RowsInParts) else fold(rows.pieces())
+def folded(rows: Rows, fold: Fold, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return what a fold keeps of a table that may be too large to be held.
+
+    Args:
+        rows: The table.
+        fold: What it keeps of some rows.
+        columns: Those that it looks at; None is all. There may be more.
+    """
+    if isinstance(rows, RowsInParts):
+        return rows.folded(fold, columns)
+    return fold(rows.pieces(columns))
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ def reasons(read: WorkspaceTables, rules: tuple[Rule, ...]) -> Iterator[Reason]:
 
 TABLES: Final = (
     *("findings", "applied_rules", "finding_changes", "suppressions"),
+    *("audit_incidents", "audit_incident_parts"),
     *("audited_groups", "audited_group_counts", "offset_verdicts"),
     *("lag", "offset_expiration", "retention_what_if", "offset_removals"),
     *("assignment_balance", "assignment_alternatives"),

@@ -8,13 +8,12 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import polars as pl
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.findings import first_of_rules
 from reports.page.model import Cell, Finding, Record, Rule
 from reports.page.texts import (
     LONGEST_SENTENCE,
@@ -94,13 +93,11 @@ def _first_of_each_rule(read: WorkspaceTables) -> tuple[dict[str, _OfRule], dict
     There may be any number of findings; only those that a page has room for become Python.
     """
     counts: Counter[str] = Counter()
-    first = pl.DataFrame(schema=dict.fromkeys(_ID_OF_RULE, pl.String))
-    for piece in read.in_order("findings", _ID_OF_RULE):
-        rows = pl.DataFrame(pl.from_arrow(piece)).cast(pl.String)
-        counts.update(dict(rows.group_by("rule", maintain_order=True).len().iter_rows()))
-        of_rule = pl.concat([first, rows]).group_by("rule", maintain_order=True)
-        first = of_rule.head(MOST_OF_A_RULE)
-    is_shown = pc.field("finding_id").isin(first["finding_id"].to_arrow().cast(pa.string()))
+    for piece in read.scan("findings", ["rule"]):
+        values = piece["rule"].value_counts().to_pylist()
+        counts.update({each["values"]: each["counts"] for each in values})
+    first = read.folded("findings", partial(first_of_rules, most=MOST_OF_A_RULE), _ID_OF_RULE)
+    is_shown = pc.field("finding_id").isin(first["finding_id"].combine_chunks())
     rows_of: dict[str, list[Row]] = {}
     # An id may be that of two findings: the order is the same, so that the first ones are shown.
     for row in read.rows("findings", where=is_shown).to_pylist():

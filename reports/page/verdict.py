@@ -9,7 +9,7 @@ from reports.page.model import Clause, Incident
 from reports.page.texts import LONGEST_SENTENCE, harmless, moment, name_cut, rule_anchor
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
-from reports.verdict import COLUMNS, ENDED_LINES, OF_LINES, AuditIncident, incidents_of
+from reports.verdict import INCIDENT_PARTS, INCIDENTS, AuditIncident, incidents_in
 from schemas.finding_rules import CRITICAL
 
 MOST: Final = 8
@@ -20,7 +20,7 @@ _SHORTEST_CLAUSE: Final = 24
 
 def incidents_of_audit(read: WorkspaceTables) -> tuple[AuditIncident, ...]:
     """Return what the findings of a workspace come to, what costs most first."""
-    return incidents_of(read.in_order("findings", COLUMNS), read.rows(ENDED_LINES, OF_LINES))
+    return incidents_in(read.rows(INCIDENTS), read.rows(INCIDENT_PARTS))
 
 
 def answer_of(incidents: Sequence[AuditIncident]) -> str:

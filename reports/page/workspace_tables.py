@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.section import Order, first_in_order
+from reports.layout.section import Fold, Order, first_in_order
 from schemas import table
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class Tables(Protocol):
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table that is there in its order, some at a time; at least once."""
 
+    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+        """Return what a fold keeps of a table that is there."""
+
     def count(self, name: str) -> int:
         """Return how many rows a table has that is there."""
 
@@ -78,6 +81,10 @@ class HeldTables(dict[str, pa.Table]):
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
         return self.pieces(name, columns)
+
+    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+        """Return what a fold keeps of a table."""
+        return fold([self.read(name, columns)])
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""
@@ -134,6 +141,28 @@ class WorkspaceTables:
         """
         there = name in self.tables
         return self.tables.in_order(name, columns) if there else iter([self.rows(name, columns)])
+
+    def scan(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a table of any size in any order, some at a time; at least once.
+
+        Args:
+            name: Which one; one that is not there has no rows.
+            columns: Those that are looked at.
+        """
+        there = name in self.tables
+        return self.tables.pieces(name, columns) if there else iter([self.rows(name, columns)])
+
+    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+        """Return what a fold keeps of a table of any size: of its rows, and of their order.
+
+        Args:
+            name: Which one; one that is not there has no rows.
+            fold: Takes rows in their order, some at a time.
+            columns: Those that it looks at.
+        """
+        if name not in self.tables:
+            return fold([self.rows(name, columns)])
+        return self.tables.folded(name, fold, columns)
 
     def largest(
         self,

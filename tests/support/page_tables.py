@@ -9,7 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
-from analytics.questions.findings.found import FINDINGS
+from analytics.questions.findings.found import FINDINGS, in_order
+from analytics.questions.findings.incidents import (
+    INCIDENT_PARTS,
+    INCIDENTS,
+    elections_of,
+    incident_sums,
+    incidents_of,
+)
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from schemas import table
 from schemas.manifest import Manifest
@@ -157,5 +164,14 @@ def workspace(
         "exit_code": 0,
         "exit_reason": "nothing as severe as --fail-on was found",
     }
-    named = {**made, "audited_groups": audited, "audited_group_counts": group_counts(audited)}
+    elections = elections_of(made["divergences"]) if "divergences" in made else ()
+    sums = incident_sums(in_order(made["findings"]), elections)
+    incidents = incidents_of([sums], elections)
+    named = {
+        **made,
+        "audited_groups": audited,
+        "audited_group_counts": group_counts(audited),
+        INCIDENTS: incidents.incidents,
+        INCIDENT_PARTS: incidents.parts,
+    }
     return WorkspaceTables(HeldTables(named), manifest, summary)

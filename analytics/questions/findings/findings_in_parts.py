@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
@@ -28,6 +28,13 @@ from analytics.questions.findings.configured_rules import Suppression, accepted_
 from analytics.questions.findings.evidence import KnownRecords, held_records
 from analytics.questions.findings.finding_rows import rows_of
 from analytics.questions.findings.found import FINDINGS, WORST_FIRST, findings, in_order
+from analytics.questions.findings.incidents import (
+    Elections,
+    Incidents,
+    IncidentSums,
+    incident_sums,
+    incidents_of,
+)
 from analytics.questions.findings.rows_for_rules import (
     JudgedTables,
     RowsForRules,
@@ -52,18 +59,28 @@ FindingCounts = Mapping[tuple[str, str], int]
 """How many findings there are, by rule and severity; where there are none, nothing."""
 
 
-class RuleFindings(NamedTuple):
+@dataclass(frozen=True)
+class RuleFindings:
     """What rules find.
 
     Attributes:
         findings: The table `findings`, the most severe first.
         accepted: What was suppressed, by which entry.
         counts: How many findings there are, of those that are left.
+        elections: Lines that elections ended.
+        sums: What the findings of some whole groups come to, of all of them.
     """
 
     findings: PartedTable
     accepted: pa.Table
     counts: FindingCounts
+    elections: Elections
+    sums: Sequence[IncidentSums]
+
+    @cached_property
+    def incidents(self) -> Incidents:
+        """What the findings come to."""
+        return incidents_of(self.sums, self.elections)
 
 
 @dataclass(frozen=True)
@@ -77,6 +94,7 @@ class Judgement:
         phrasing: How bytes and durations are said.
         asked_of: `input` and `dump` of suggestions.
         originals: Names that entries go by, where the tables have others.
+        elections: Lines that elections ended.
     """
 
     rules: Sequence[FindingRule]
@@ -85,6 +103,7 @@ class Judgement:
     phrasing: Phrasing
     asked_of: Mapping[str, str]
     originals: Mapping[str, str]
+    elections: Elections
 
     def left(
         self,
@@ -98,12 +117,17 @@ class Judgement:
         )
         return suppressed(found, self.entries, self.as_of, self.originals)
 
+    def summed(self, left: pa.Table, accepted: pa.Table) -> _Sums:
+        """Return what is put together of the findings of some whole groups."""
+        return _Sums(accepted, counts_of(left), incident_sums(left, self.elections))
+
 
 class _Sums(NamedTuple):
     """What is put together of parts: it does not grow with findings."""
 
     accepted: pa.Table
     counts: FindingCounts
+    incidents: IncidentSums
 
 
 def judged_in_parts(
@@ -127,7 +151,7 @@ def judged_in_parts(
     others = [each for each in applied if _GROUP not in each.per]
     left, accepted = replace(judgement, rules=others).left(tables, records)
     parts: list[pa.Table | str] = [left]
-    sums = [_Sums(accepted, counts_of(left))]
+    sums = [judgement.summed(left, accepted)]
     if by_group:
         as_of = judgement.as_of
         with rows_for_rules(by_group, tables, stored, as_of, runner.folder) as rows:
@@ -136,21 +160,23 @@ def judged_in_parts(
             made = runner.run(make, rows.with_records, {_PART: WORST_FIRST})
         parts += made.tables[_PART].parts
         sums += made.sums
-    return _together(parts, sums)
-
-
-def with_held(findings: RuleFindings, more: pa.Table) -> RuleFindings:
-    """Return findings with others, which are few."""
     return RuleFindings(
-        _in_parts([*findings.findings.parts, more]),
-        findings.accepted,
-        _added_up([findings.counts, counts_of(more)]),
+        _in_parts(parts),
+        accepted_together([each.accepted for each in sums]),
+        _added_up(each.counts for each in sums),
+        judgement.elections,
+        [each.incidents for each in sums],
     )
 
 
-def _together(parts: Sequence[pa.Table | str], sums: Sequence[_Sums]) -> RuleFindings:
-    accepted = accepted_together([each.accepted for each in sums])
-    return RuleFindings(_in_parts(parts), accepted, _added_up(each.counts for each in sums))
+def with_held(findings: RuleFindings, more: pa.Table) -> RuleFindings:
+    """Return findings with others, which are few and of no groups."""
+    return replace(
+        findings,
+        findings=_in_parts([*findings.findings.parts, more]),
+        counts=_added_up([findings.counts, counts_of(more)]),
+        sums=[*findings.sums, incident_sums(more, findings.elections)],
+    )
 
 
 def _in_parts(parts: Sequence[pa.Table | str]) -> PartedTable:
@@ -184,7 +210,7 @@ def _findings_of_part(
     records = {name: arrow_rows(each) for name, each in records_in(rows).items()}
     tables = {each.table: arrow_rows(rows[each.table]) for each in judgement.rules}
     left, accepted = judgement.left(tables, held_records(records), given_back)
-    return PartAnswer({_PART: polars_rows(left)}, _Sums(accepted, counts_of(left)))
+    return PartAnswer({_PART: polars_rows(left)}, judgement.summed(left, accepted))
 
 
 def _given_back(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of
+from analytics.contracts import arrow_schema, table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.findings.advice import GROUPS
 from analytics.questions.findings.audited_groups import (
@@ -31,6 +32,13 @@ from analytics.questions.findings.findings_in_parts import (
     with_held,
 )
 from analytics.questions.findings.found import findings, kept_changes
+from analytics.questions.findings.incidents import (
+    ENDED_LINES,
+    INCIDENT_PARTS,
+    INCIDENTS,
+    OF_LINES,
+    elections_of,
+)
 from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.replayed_workspace import instant_of
@@ -116,6 +124,8 @@ def kept_tables(
         if changes is None
         else kept_changes(changes),
         **{name: PartedTable.held(rows) for name, rows in few.items()},
+        INCIDENTS: PartedTable.held(of_rules.incidents.incidents),
+        INCIDENT_PARTS: PartedTable.held(of_rules.incidents.parts),
     }
 
 
@@ -167,13 +177,20 @@ def findings_of(
     rules = configured_rules(given.findings)
     entries = suppressions_of(given.suppressions)
     originals = {} if redactor is None else redactor.originals
-    judgement = Judgement(rules, entries, as_of, phrasing, asked_of, originals)
+    elections = elections_of(_ended_lines(state))
+    judgement = Judgement(rules, entries, as_of, phrasing, asked_of, originals, elections)
     left = judged_in_parts(judgement, tables, state.tables, _known_records(state), state.runner)
     if redactor is not None:
-        left = left._replace(accepted=_without_names(left.accepted, redactor))
+        left = replace(left, accepted=_without_names(left.accepted, redactor))
     # An entry that has ended is a finding that nothing suppresses.
     ended = findings(rules, {_SUPPRESSIONS: left.accepted}, as_of, phrasing, asked_of)
     return with_held(left, ended)
+
+
+def _ended_lines(state: ReplayedWorkspace) -> pa.Table:
+    if not state.tables.has(ENDED_LINES):
+        return arrow_schema(ENDED_LINES).empty_table().select(list(OF_LINES))
+    return state.tables.read(ENDED_LINES, OF_LINES)
 
 
 def input_words(inputs: Iterable[str], options: Mapping[str, Any]) -> dict[str, str]:

@@ -16,7 +16,10 @@ from schemas.catalog import parse_table
 from schemas.reading import documents
 from schemas.shown import MAIN, PAGE, head_of, head_on_page
 
-FOR_PROGRAMS = {"audited_group_counts", "finding_changes", "gaps", "region_checkpoint_offsets"}
+FOR_PROGRAMS = {
+    *("audit_incident_parts", "audit_incidents", "audited_group_counts"),
+    *("finding_changes", "gaps", "region_checkpoint_offsets"),
+}
 """Tables of answers that have no heads."""
 UNIT_OF_ENDING = {
     "_ms": "ms",

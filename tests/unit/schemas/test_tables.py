@@ -37,7 +37,8 @@ OF_KIND = {
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
     "load_faults membership_changes offset_history share_partition_epochs",
-    "evaluation": "applied_rules assignment_alternatives assignment_balance audited_group_counts "
+    "evaluation": "applied_rules assignment_alternatives assignment_balance "
+    "audit_incident_parts audit_incidents audited_group_counts "
     "audited_groups chain changed_groups changed_members changed_offsets "
     "changed_share_partitions clock_differences commit_requests committers coordinator_load "
     "data_quality finding_changes findings gaps group_capacity group_churn group_deletions "

@@ -52,7 +52,7 @@ def test_a_page_reads_no_more_of_findings_than_it_shows() -> None:
     assert shown == [each["finding_id"] for each in in_order]
     assert {each.change for one in found for each in one.shown} == {"new"}
     columns = len(tables["findings"].column_names)
-    assert tables.cells == 2 * len(findings) + (columns + 2) * len(shown)
+    assert tables.cells == 3 * len(findings) + (columns + 2) * len(shown)
 
 
 def test_of_findings_that_are_gone_the_first_are_said_and_the_rest_counted() -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reports.verdict import COLUMNS, OF_LINES, AuditIncident, as_values, incidents_of
+from analytics.questions.findings.found import in_order
+from analytics.questions.findings.incidents import (
+    OF_LINES,
+    elections_of,
+    incident_sums,
+    incidents_of,
+)
+from reports.verdict import AuditIncident, as_values, incidents_in
 from schemas.finding_rules import finding_rules
 from schemas.gaps import Template
 from schemas.incident_causes import COPY, LINE, TOPIC, incident_causes
@@ -42,22 +52,26 @@ def lost_line(partition: int, copy: str = "broker-1", **said: Any) -> dict[str, 
 
 
 def incidents(
-    found: Sequence[dict[str, Any]], ended: pa.Table | None = None, at_once: int = 1000
+    found: Sequence[dict[str, Any]], ended: pa.Table | None = None, parts: int = 1
 ) -> tuple[AuditIncident, ...]:
-    rows = rows_of("findings", found).select(list(COLUMNS))
-    pieces = [rows.slice(n, at_once) for n in range(0, max(len(found), 1), at_once)]
-    return incidents_of(pieces, (lines() if ended is None else ended).select(list(OF_LINES)))
+    """The incidents of findings, counted in so many parts: those of a group in one."""
+    elections = elections_of((lines() if ended is None else ended).select(list(OF_LINES)))
+    in_parts: list[list[dict[str, Any]]] = [[] for _ in range(parts)]
+    for each in found:
+        in_parts[len(each["group_id"] or "") and ord(each["group_id"][0]) % parts].append(each)
+    sums = [incident_sums(in_order(rows_of("findings", each)), elections) for each in in_parts]
+    return incidents_in(*incidents_of(sums, elections))
 
 
 def said(found: Sequence[AuditIncident]) -> list[tuple[str, dict[str, int]]]:
     return [(each.cause, {part.rule: part.findings for part in each.parts}) for each in found]
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 1000])
-def test_all_that_one_failure_of_a_broker_did_is_one_incident(at_once: int) -> None:
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_all_that_one_failure_of_a_broker_did_is_one_incident(parts: int) -> None:
     ended = lines({"partition": 0}, {"partition": 1, "elected_at": AT + timedelta(seconds=2)})
     found = [lost_line(0), lost_line(1), lost("a"), lost("b", 1), lost("a", 1)]
-    (incident,) = incidents(found, ended, at_once)
+    (incident,) = incidents(found, ended, parts)
     assert said([incident]) == [
         ("election", {"offsets_lost_by_election": 3, "line_lost_by_election": 2})
     ]
@@ -206,3 +220,78 @@ def test_a_title_says_what_is_there_to_say(name: str) -> None:
     used = {each.name for each in Template(cause.title).values}
     assert used <= there | (of_line if cause.shared == LINE else set())
     assert set(cause.rules) <= {each.name for each in finding_rules()}
+
+
+# Random findings, against a plain model.
+
+RULES = {
+    "records_lost_unread": "topic_retention",
+    "records_deleted_soon": "topic_retention",
+    "offsets_expired": "offsets_retention",
+    "lag_old": "",
+    "lag_growing": "",
+}
+
+
+@st.composite
+def random_findings(draw: st.DrawFn) -> list[dict[str, Any]]:
+    each = st.tuples(
+        st.sampled_from(["a", "b", "c", "d", "e"]),
+        st.sampled_from(sorted(RULES)),
+        st.sampled_from(["orders", "clicks", "views"]),
+        st.integers(0, 2),
+        st.sampled_from(["", "do", "try"]),
+    )
+    found = draw(st.lists(each, max_size=12, unique_by=lambda row: row[:4]))
+    return [
+        finding(
+            group, rule, topic=topic, partition=partition, suggestion=command or None, message="m",
+            since=AT + timedelta(minutes=partition),
+            finding_id=f"{rule}-{group}-{topic}-{partition}",
+        )
+        for group, rule, topic, partition, command in found
+    ]  # fmt: skip
+
+
+def plainly(found: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What incidents have, counted one finding after the other."""
+
+    def cause_of(each: dict[str, Any]) -> tuple[str, str]:
+        cause = RULES[each["rule"]]
+        return cause, each["topic"] if cause == "topic_retention" else ""
+
+    shared = Counter(cause_of(each) for each in found)
+    incidents: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for each in found:
+        cause, topic = cause_of(each)
+        is_of_rule = not cause or shared[cause, topic] == 1
+        name = ("", "", each["rule"]) if is_of_rule else (cause, topic, "")
+        incidents.setdefault(name, []).append(each)
+    return sorted(
+        (
+            name[0],
+            len(these),
+            len({each["group_id"] for each in these}),
+            min(each["since"] for each in these),
+            tuple(sorted(Counter(each["rule"] for each in these).items())),
+        )
+        for name, these in incidents.items()
+    )
+
+
+@given(found=random_findings(), parts=st.integers(2, 4))
+def test_incidents_are_the_same_in_any_parts_and_as_a_plain_count_has_them(
+    found: list[dict[str, Any]], parts: int
+) -> None:
+    whole = incidents(found)
+    assert incidents(found, parts=parts) == whole
+    assert plainly(found) == sorted(
+        (
+            each.cause,
+            each.findings,
+            each.groups,
+            each.since,
+            tuple(sorted((part.rule, part.findings) for part in each.parts)),
+        )
+        for each in whole
+    )
