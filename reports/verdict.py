@@ -17,7 +17,8 @@ import polars as pl
 import pyarrow as pa
 
 from reports.layout.cells import times
-from schemas.finding_rules import INFO, SEVERITIES, finding_rules
+from reports.quantities import count
+from schemas.finding_rules import CRITICAL, INFO, SEVERITIES, finding_rules
 from schemas.gaps import Template
 from schemas.incident_causes import COPY, LINE, RULE, TOPIC, Cause, incident_causes
 
@@ -30,6 +31,8 @@ ENDED_LINES: Final = "divergences"
 OF_LINES: Final = ("topic", "partition", "copy", "diverges_at", "lost_records", "elected_at")
 MOST_KEPT: Final = 100
 """So many incidents are in `summary.json`."""
+MOST_NAMED: Final = 3
+"""So many groups of a part are named."""
 
 _CAUSE: Final = ("cause", "shared")
 _PART: Final = (*_CAUSE, "rule")
@@ -46,12 +49,16 @@ class IncidentPart:
         severity: critical, warning or info.
         findings: How many.
         headline: What they come to.
+        groups: How many groups they name.
+        names: The first of these groups, at most `MOST_NAMED`.
     """
 
     rule: str
     severity: str
     findings: int
     headline: str
+    groups: int = 0
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,37 @@ def incidents_of(findings: Iterable[pa.Table], lines: pa.Table) -> tuple[AuditIn
     return tuple(sorted((each for each in found if each.severity != INFO), key=_cost))
 
 
+def sentence_of(incidents: Sequence[AuditIncident]) -> str:
+    """Return whether something is wrong, and since when, in one sentence; nothing where it is not.
+
+    Args:
+        incidents: What costs most first.
+    """
+    if not incidents:
+        return ""
+    critical = sum(each.severity == CRITICAL for each in incidents)
+    wrong = count(len(incidents), "thing is", "things are")
+    of_them = f", {critical:,} of them critical" if critical and len(incidents) > 1 else ""
+    since = as_text(incidents[0].since)
+    began = "" if since is None else f"; what costs most began at {since}"
+    return f"{wrong} wrong{of_them}{began}."
+
+
+def serves(incident: AuditIncident) -> str:
+    """Return of how many findings a command is that is not known to be of all of them."""
+    if not incident.command or incident.served >= incident.of:
+        return ""
+    if not incident.cause:
+        return f"for the first of {count(incident.of, 'finding')}; each says what to do"
+    return f"for {incident.served:,} of {incident.of:,}; the findings say what to do for each"
+
+
+def parts_shown(incident: AuditIncident) -> tuple[IncidentPart, ...]:
+    """Return the parts of an incident that say more than its message does."""
+    worst = [each for each in incident.parts if each.severity == incident.severity]
+    return incident.parts if incident.cause and incident.message != worst[0].headline else ()
+
+
 def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:
     """Return incidents as `summary.json` has them."""
     return [
@@ -109,7 +147,7 @@ def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:
             "cause": each.cause or None,
             "severity": each.severity,
             "message": each.message,
-            "since": _as_text(each.since),
+            "since": as_text(each.since),
             "findings": each.findings,
             "groups": each.groups,
             "by_rule": {part.rule: part.findings for part in each.parts},
@@ -120,7 +158,8 @@ def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:
     ]
 
 
-def _as_text(value: datetime | None) -> str | None:
+def as_text(value: datetime | None) -> str | None:
+    """Return a time as it is printed everywhere; None where there is none."""
     text: str | None = times(pa.chunked_array([pa.array([value], pa.timestamp("us", "UTC"))]))[
         0
     ].as_py()
@@ -292,7 +331,9 @@ class _Sums:
 
     def add(self, rows: pl.DataFrame) -> None:
         """Add findings with their causes."""
-        one = rows.with_columns(findings=pl.lit(1, pl.Int64))
+        one = rows.with_columns(
+            findings=pl.lit(1, pl.Int64), names=pl.concat_list(pl.col("group_id"))
+        )
         self._parts = [_summed([*self._parts, one])]
         groups = rows.filter(pl.col("group_id").is_not_null()).select(
             *_PART, pl.col("group_id").hash().alias("group")
@@ -317,8 +358,10 @@ class _Sums:
             )
             for row in rows.rows()
         }
+        of_part = {row[:-1]: row[-1] for row in groups.group_by(_PART).agg(pl.len()).rows()}
         by_incident: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in parts.rows(named=True):
+            row["groups"] = of_part.get(tuple(row[each] for each in _PART), 0)
             names = _PART if row["cause"] == _NONE else _CAUSE
             by_incident.setdefault(tuple(row[each] for each in names), []).append(row)
         return [
@@ -337,12 +380,18 @@ class _Rows:
 
 
 def _summed(rows: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    names = (*_PART, "severity", "group_id", "topic", "since", "message", "suggestion", "findings")
     first = ("severity", "group_id", "topic", "message", "suggestion")
+    names = (*_PART, *first, "since", "findings", "names")
+    named = pl.col("names").list.explode().drop_nulls().unique(maintain_order=True)
     return (
         pl.concat([each.select(names) for each in rows])
         .group_by(_PART, maintain_order=True)
-        .agg(pl.col(*first).first(), pl.col("since").min(), pl.col("findings").sum())
+        .agg(
+            pl.col(*first).first(),
+            pl.col("since").min(),
+            pl.col("findings").sum(),
+            named.head(MOST_NAMED),
+        )
     )
 
 
@@ -419,7 +468,14 @@ def _part(row: Mapping[str, Any]) -> IncidentPart:
     rule = _rules().get(row["rule"])
     words = row["rule"].replace("_", " ") if rule is None else rule
     headline = Template(words).filled({"count": row["findings"]})
-    return IncidentPart(row["rule"], row["severity"], row["findings"], headline)
+    return IncidentPart(
+        row["rule"],
+        row["severity"],
+        row["findings"],
+        headline,
+        row["groups"],
+        tuple(row["names"]),
+    )
 
 
 @cache

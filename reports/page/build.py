@@ -16,10 +16,11 @@ from reports.page.head_and_foot import copies_of, coverage_of, facts_of, foot_of
 from reports.page.model import Cell, Page, Reason, Rule
 from reports.page.subjects import subjects_of
 from reports.page.texts import harmless
-from reports.page.verdict import answer_of, incidents_of_audit, more_of, verdict_of
+from reports.page.verdict import incidents_of_audit, more_of, verdict_of
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 from reports.run_summary import missing_records
+from reports.verdict import sentence_of
 from schemas.finding_rules import INFO, SEVERITIES
 
 # What a dump cannot tell, in words, with what to copy next time.
@@ -138,7 +139,7 @@ def page_of(read: WorkspaceTables) -> Page:
         copies=copies_of(read.manifest),
         coverage=coverage_of(read, is_open=bool(left_open)),
         counts=_counts(read),
-        answer=answer_of(incidents),
+        answer=sentence_of(incidents),
         verdict=verdict_of(incidents),
         more_incidents=more_of(incidents),
         checked=checked_of(read, rules),
