@@ -1,40 +1,26 @@
-"""Findings as rows, the worst first, one sentence each; as lines of JSON; and in short.
-
-In short is how many there are, and how bad.
-"""
+"""Findings as lines of JSON; and in short: how many there are, and how bad."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.cells import times, with_times_as_text
-from reports.layout.output_format import width_of
+from reports.layout.cells import with_times_as_text
 from reports.layout.section import (
-    MOST,
-    SHOWN,
-    LongSection,
     Rows,
-    as_main,
     folded,
     scanned,
-    table_section,
-    without,
 )
-from reports.plain_text import nothing, paragraphs, printable
-from reports.quantities import count
-from reports.row_formats import Section, Text, render, rendered
 from reports.verdict import AuditIncident, as_values
-from schemas.finding_rules import CRITICAL, SEVERITIES
+from schemas.finding_rules import SEVERITIES
 
 # Findings for programs, one a line, written as `json.dumps` writes them, but by columns.
 
@@ -95,13 +81,6 @@ def _text(column: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))
 
 
-_ALSO: Final = ("finding_id", "object_type", "suggestion", "evidence")
-_NONE: Final = "Nothing was found."
-_WORD: Final = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")
-"""A word of a command as a shell takes it: what is in quotes belongs together."""
-_INDENT: Final = " " * 6
-_GOES_ON: Final = " \\"
-
 _SCHEMA_VERSION: Final = 1
 _WORST: Final = 10
 _CHANGES: Final = ("new", "still_there", "gone")
@@ -112,6 +91,13 @@ _ENDED: Final = {
     1: "something as severe as --fail-on was found",
     3: "some of the input could not be read, or an answer cannot be told",
 }
+
+
+class Findings(Rows, Protocol):
+    """The table of findings, of which some rows can be chosen."""
+
+    def where(self, condition: pl.Expr) -> Rows:
+        """Return the same table with the rows alone that fulfil a condition."""
 
 
 @dataclass(frozen=True)
@@ -127,84 +113,11 @@ class AuditFindings:
             is no earlier audit.
     """
 
-    findings: Rows
+    findings: Findings
     counts: Mapping[tuple[str, str], int]
     accepted: pa.Table
     incidents: Sequence[AuditIncident]
     changes: Rows | None = None
-
-
-def answer_of(found: Rows, accepted: pa.Table, output_format: str, said: Mapping[str, Any]) -> Text:
-    """Return an audit in one of the formats.
-
-    Args:
-        found: Rows of `findings`, with `change` where two audits are compared.
-        accepted: What was suppressed, by entry.
-        output_format: text, json, csv or markdown.
-        said: What JSON says besides.
-    """
-    is_for_programs = output_format in {"json", "csv"}
-    listed = LongSection(found, _listed if is_for_programs else _listed_in_words)
-    entries = table_section(
-        _with_times(accepted, "until"), "suppressions", title="Suppressed", also=()
-    )
-    if is_for_programs:
-        return rendered([listed, entries], output_format, said)
-    shown: list[Section | LongSection] = [listed, entries]
-    sections = [each for each in shown if each.rows.num_rows]
-    told, width = render(sections, output_format, said), width_of(output_format)
-    parts = [
-        _sentence_of(said["summary"], width),
-        told or nothing(_NONE, said, width),
-        _what_to_do(found, width),
-    ]
-    return "\n\n".join(filter(None, parts))
-
-
-def _listed_in_words(findings: pa.Table) -> Section:
-    section = _listed(findings)
-    if "change" not in section.rows.column_names:
-        return section
-    place = section.rows.column_names.index("change")
-    words = pc.replace_substring(section.rows["change"], "_", " ")
-    return replace(section, rows=section.rows.set_column(place, "change", words))
-
-
-def _listed(findings: pa.Table) -> Section:
-    has_changes = "change" in findings.column_names
-    rows = _with_times(findings, "since").append_column(
-        "is_severe", pc.not_equal(findings["severity"], "info")
-    )
-    section = as_main(table_section(rows, "findings", problem="is_severe", also=_ALSO))
-    return section if has_changes else without(section, ["change"])
-
-
-def _what_to_do(found: Rows, width: int) -> str:
-    """Return the commands of what is critical; of more than people are shown, the first ones."""
-    first = found.first(found.num_rows if found.num_rows <= MOST else SHOWN)
-    critical = first.filter(pc.equal(first["severity"], CRITICAL))
-    commands = list(filter(None, pc.unique(critical["suggestion"]).to_pylist()))
-    if not commands:
-        return ""
-    lines = (wrapped_command(each, width) for each in commands)
-    return "\n".join(["What to look at first:", *lines])
-
-
-def wrapped_command(command: str, width: int) -> str:
-    """Return a command in lines that fit the page, as a shell takes them in one piece."""
-    lines = [""]
-    for word in _WORD.findall(printable(command)):
-        if lines[-1] and len(_INDENT) + len(lines[-1]) + 1 + len(word) + len(_GOES_ON) > width:
-            lines[-1] += _GOES_ON
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
-    return "\n".join(
-        f"{_INDENT if number else _INDENT[:2]}{each}" for number, each in enumerate(lines)
-    )
-
-
-def _with_times(rows: pa.Table, name: str) -> pa.Table:
-    return rows.set_column(rows.column_names.index(name), name, times(rows[name]))
 
 
 def summary_of(
@@ -274,19 +187,3 @@ def first_of_rules(findings: Iterable[pa.Table], most: int) -> pa.Table:
         # Only what is returned is gathered.
         held = [rows.take(first.to_arrow())]
     return held[0]
-
-
-def _sentence_of(summary: Mapping[str, Any], width: int) -> str:
-    """Return the counts in one sentence, and what could not be asked."""
-    counts = summary["findings"]
-    parts = [
-        f"{counts['critical']:,} critical",
-        count(counts["warning"], "warning"),
-        f"{counts['info']:,} worth knowing",
-    ]
-    suppressed = summary["suppressed"]
-    accepted = f"; {count(suppressed, 'finding')} suppressed" if suppressed else ""
-    failed = [
-        f"{name} could not be asked: {why}" for name, why in summary["could_not_be_asked"].items()
-    ]
-    return paragraphs([f"{', '.join(parts)}{accepted}", *failed], width)

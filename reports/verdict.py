@@ -10,6 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from reports.layout.cells import times
+from reports.quantities import count
+from schemas.finding_rules import CRITICAL
 
 INCIDENTS: Final = "audit_incidents"
 INCIDENT_PARTS: Final = "audit_incident_parts"
@@ -110,6 +112,37 @@ def _incident(row: Mapping[str, Any], parts: Sequence[IncidentPart]) -> AuditInc
     )
 
 
+def sentence_of(incidents: Sequence[AuditIncident]) -> str:
+    """Return whether something is wrong, and since when, in one sentence; nothing where it is not.
+
+    Args:
+        incidents: What costs most first.
+    """
+    if not incidents:
+        return ""
+    critical = sum(each.severity == CRITICAL for each in incidents)
+    wrong = count(len(incidents), "thing is", "things are")
+    of_them = f", {critical:,} of them critical" if critical and len(incidents) > 1 else ""
+    since = as_text(incidents[0].since)
+    began = "" if since is None else f"; what costs most began at {since}"
+    return f"{wrong} wrong{of_them}{began}."
+
+
+def serves(incident: AuditIncident) -> str:
+    """Return of how many findings a command is that is not known to be of all of them."""
+    if not incident.command or incident.served >= incident.of:
+        return ""
+    if not incident.cause:
+        return f"for the first of {count(incident.of, 'finding')}; each says what to do"
+    return f"for {incident.served:,} of {incident.of:,}; the findings say what to do for each"
+
+
+def parts_shown(incident: AuditIncident) -> tuple[IncidentPart, ...]:
+    """Return the parts of an incident that say more than its message does."""
+    worst = [each for each in incident.parts if each.severity == incident.severity]
+    return incident.parts if incident.cause and incident.message != worst[0].headline else ()
+
+
 def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:
     """Return incidents as `summary.json` has them."""
     return [
@@ -117,7 +150,7 @@ def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:
             "cause": each.cause or None,
             "severity": each.severity,
             "message": each.message,
-            "since": _as_text(each.since),
+            "since": as_text(each.since),
             "findings": each.findings,
             "groups": each.groups,
             "by_rule": {part.rule: part.findings for part in each.parts},
@@ -128,7 +161,8 @@ def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:
     ]
 
 
-def _as_text(value: datetime | None) -> str | None:
+def as_text(value: datetime | None) -> str | None:
+    """Return a time as it is printed everywhere; None where there is none."""
     text: str | None = times(pa.chunked_array([pa.array([value], pa.timestamp("us", "UTC"))]))[
         0
     ].as_py()

@@ -15,7 +15,7 @@ from pyarrow import fs
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
 from analytics.tables.parted_table import Order, PartedTable
-from analytics.workspace import EVALUATIONS, HISTORY, STATE, Workspace, reading
+from analytics.workspace import DATA_LOGS, EVALUATIONS, HISTORY, STATE, Workspace, reading
 from schemas import table
 
 # Rows of files in batches, a file after the other.
@@ -72,7 +72,12 @@ def _opened_anew(file: ds.Fragment) -> ds.Fragment:
 
 EVERYTHING = Selection()
 EVERY: Final = pc.scalar(value=True)
-KINDS: Final = {"state": STATE, "history": HISTORY, "evaluation": EVALUATIONS}
+KINDS: Final = {
+    "data_log": DATA_LOGS,
+    "state": STATE,
+    "history": HISTORY,
+    "evaluation": EVALUATIONS,
+}
 """Where tables of a kind are."""
 
 

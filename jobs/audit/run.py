@@ -54,12 +54,8 @@ from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.saved import OF_AUDIT, saving_of
-from reports.findings import (
-    AuditFindings,
-    answer_of,
-    json_lines,
-    summary_of,
-)
+from reports.audit_text import answer_of
+from reports.findings import AuditFindings, json_lines, summary_of
 from reports.metrics import MEASURED, Audited, metrics_of
 from reports.page.forms import html_of
 from reports.verdict import incidents_in
@@ -325,14 +321,15 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     code = _exit_code(audited, found.counts, audit_options.fail_on)
     said = {**state.response_metadata, "could_not_be_asked": audited.failed}
     changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
+    outcome = AuditFindings(
+        found.findings,
+        found.counts,
+        found.accepted,
+        incidents_in(found.incidents.incidents, found.incidents.parts),
+        changes,
+    )
     summary = summary_of(
-        AuditFindings(
-            found.findings,
-            found.counts,
-            found.accepted,
-            incidents_in(found.incidents.incidents, found.incidents.parts),
-            changes,
-        ),
+        outcome,
         said,
         code,
         audit_options.fail_on,
@@ -358,9 +355,8 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
         )
     if audit_options.on_findings is not None and found.counts:
         run_hook(console, audit_options.on_findings, summary_file, summary_text)
-    shown = found.findings if changes is None else changes
     # What is printed is read as long as its parts are there.
-    print_text(answer_of(shown, found.accepted, asking.output_format, {**said, "summary": summary}))
+    print_text(answer_of(outcome, asking.output_format, {**said, "summary": summary}))
     return code
 
 

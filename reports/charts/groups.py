@@ -50,14 +50,26 @@ def members_over_time(rows: Sequence[Row], anchor: str) -> str:
         rows: `group`, `at` (ISO 8601), `members`.
         anchor: Of the figure.
     """
+    axis = alt.Axis(title="members", tickMinStep=1, format="d")
+    return _steps(rows, alt.Y("members:Q", axis=axis), anchor)
+
+
+def records_committed(rows: Sequence[Row], anchor: str) -> str:
+    """Return a step line a group: how many records its commits have passed.
+
+    Args:
+        rows: `group`, `at` (ISO 8601), `records`.
+        anchor: Of the figure.
+    """
+    axis = alt.Axis(title="records", tickCount=5, format="~s")
+    return _steps(rows, alt.Y("records:Q", axis=axis), anchor)
+
+
+def _steps(rows: Sequence[Row], y: alt.Y, anchor: str) -> str:
     chart = (
         alt.Chart(data(rows))
         .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=over_time(rows),
-            y=alt.Y("members:Q", axis=alt.Axis(title="members", tickMinStep=1, format="d")),
-            **_dashed("group", rows),
-        )
+        .encode(x=over_time(rows), y=y, **_dashed("group", rows))
     )
     return svg_of(chart, anchor, height=170)
 

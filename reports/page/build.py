@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from reports.page.findings import gone, rules_found
@@ -13,13 +14,15 @@ from reports.page.groups import (
     stories_of,
 )
 from reports.page.head_and_foot import copies_of, coverage_of, facts_of, foot_of
-from reports.page.model import Cell, Page, Reason, Rule
+from reports.page.model import Cell, Grid, Page, Reason, Rule, Subject
 from reports.page.subjects import subjects_of
 from reports.page.texts import harmless
-from reports.page.verdict import answer_of, incidents_of_audit, more_of, verdict_of
+from reports.page.topics import topics_of
+from reports.page.verdict import incidents_of_audit, more_of, verdict_of
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 from reports.run_summary import missing_records
+from reports.verdict import sentence_of
 from schemas.finding_rules import INFO, SEVERITIES
 
 # What a dump cannot tell, in words, with what to copy next time.
@@ -105,6 +108,7 @@ TABLES: Final = (
     *("share_backlog", "share_delivery_counts", "share_batches"),
     *("log_cleaning", "coordinator_load", "committers"),
     *("divergences", "load_faults", "coordinator_epochs", "data_quality"),
+    *("topic_readers", "configs", "data_segments"),
 )
 """What a page reads; of `OF_GROUPS` it reads what is of the groups that it shows."""
 
@@ -133,13 +137,15 @@ def page_of(read: WorkspaceTables) -> Page:
     left_open = tuple(reasons(read, cannot_tell))
     incidents = incidents_of_audit(read)
     facts = facts_of(read)
+    topics, more_topics = topics_of(read, stories, shown)
+    links = {each.topic.whole or each.topic.text: f"#{each.anchor}" for each in topics}
     return Page(
         title=f"Audit of {facts[0].value.text}",
         facts=facts,
         copies=copies_of(read.manifest),
         coverage=coverage_of(read, is_open=bool(left_open)),
         counts=_counts(read),
-        answer=answer_of(incidents),
+        answer=sentence_of(incidents),
         verdict=verdict_of(incidents),
         more_incidents=more_of(incidents),
         checked=checked_of(read, rules),
@@ -150,9 +156,32 @@ def page_of(read: WorkspaceTables) -> Page:
         groups=groups_grid(read, stories),
         group_counts=counts_of(read),
         foot=foot_of(read),
-        subjects=subjects_of(read, stories),
+        subjects=tuple(_linked(each, links) for each in subjects_of(read, stories)),
+        topics=topics,
+        more_topics=more_topics,
         stories=stories_of(read, told, shown),
     )
+
+
+def _linked(subject: Subject, links: Mapping[str, str]) -> Subject:
+    """Return a subject whose tables lead from the name of a topic to its view."""
+    return replace(subject, grids=tuple(_with_links(each, links) for each in subject.grids))
+
+
+def _with_links(grid: Grid, links: Mapping[str, str]) -> Grid:
+    places = {place for place, head in enumerate(grid.heads) if head == _TOPIC}
+    rows = tuple(
+        tuple(
+            replace(each, href=links.get(each.whole or each.text, "")) if n in places else each
+            for n, each in enumerate(row)
+        )
+        for row in grid.rows
+    )
+    return replace(grid, rows=rows) if places else grid
+
+
+_TOPIC: Final = "Topic"
+"""The head of columns that name a topic."""
 
 
 def _subjects(read: WorkspaceTables) -> dict[str, str]:

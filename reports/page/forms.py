@@ -18,7 +18,18 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from reports.page.model import Clause, Fact, Finding, Grid, Incident, Page, Rule, Story, Subject
+from reports.page.model import (
+    Clause,
+    Fact,
+    Finding,
+    Grid,
+    Incident,
+    Page,
+    Rule,
+    Story,
+    Subject,
+    TopicView,
+)
 from reports.plain_text import columns, paragraph, wrapped
 from reports.row_formats import MARKUP
 
@@ -266,6 +277,11 @@ def _outline_of(page: Page) -> Iterator[_Block]:
     yield _undrawn(page.groups)
     for subject in page.subjects:
         yield from _subject(subject)
+    if page.topics:
+        yield Heading("Topic by topic", 2)
+    for view in page.topics:
+        yield from _topic(view)
+    yield Sentence(page.more_topics)
     if page.stories:
         yield Heading("Group by group", 2)
     for story in page.stories:
@@ -336,6 +352,16 @@ def _story(story: Story) -> Iterator[_Block]:
     yield Items(_facts(story.facts))
     yield Items(tuple(map(_marked, story.findings)))
     yield from story.grids
+
+
+def _topic(view: TopicView) -> Iterator[_Block]:
+    yield Heading(view.topic.text, 3)
+    yield Items(_facts(view.facts))
+    yield Items(tuple(map(_marked, view.findings)))
+    for note in view.notes:
+        yield Sentence(note)
+    yield Items(tuple(f"{each.title}: {each.says}" for each in view.figures))
+    yield from view.grids
 
 
 def _foot(page: Page) -> Iterator[_Block]:

@@ -35,6 +35,8 @@ _SOURCES: Final = {
     "Share groups": "evaluations/share_backlog, share_delivery_counts; state/share_batches",
     "Internal topics": "evaluations/log_cleaning, coordinator_load, committers",
     "Consistency": "history/divergences, load_faults; evaluations/data_quality",
+    "Topics": "evaluations/topic_readers, lag; state/configs; data_logs/data_segments; "
+    "history/offset_history",
     "Stories of groups": "history/offset_history, assignment_history, group_events",
 }
 

@@ -215,6 +215,31 @@ class Story:
 
 
 @dataclass(frozen=True)
+class TopicView:
+    """What is known of one topic: readers, lag, growth, retention, findings.
+
+    Attributes:
+        anchor: Its id.
+        topic: Its name.
+        severity: Of its worst finding; neutral where it has none.
+        facts: How many read it, how far behind they are, what it holds and keeps.
+        findings: What was found about it, and what each leads to.
+        notes: What is not shown.
+        figures: How far commits came.
+        grids: Groups that read it; partitions with the largest lags.
+    """
+
+    anchor: str
+    topic: Cell
+    severity: str
+    facts: tuple[Fact, ...]
+    findings: tuple[Clause, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    grids: tuple[Grid, ...] = ()
+
+
+@dataclass(frozen=True)
 class Coverage:
     """How much of the truth the dump holds: a badge, and why."""
 
@@ -256,4 +281,6 @@ class Page:
     group_counts: tuple[Fact, ...]
     foot: Foot
     subjects: Sequence[Subject] = field(default=())
+    topics: Sequence[TopicView] = field(default=())
+    more_topics: str = ""
     stories: Sequence[Story] = field(default=())

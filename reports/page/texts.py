@@ -86,8 +86,16 @@ def _as_text(value: Any) -> str:  # noqa: ANN401
 
 def group_anchor(group: str) -> str:
     """Return the id of the story of a group."""
-    digest = hashlib.sha256(group.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"group-{digest[:12]}"
+    return f"group-{_digest(group)}"
+
+
+def topic_anchor(topic: str) -> str:
+    """Return the id of the view of a topic."""
+    return f"topic-{_digest(topic)}"
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def rule_anchor(rule: str) -> str:

@@ -9,8 +9,14 @@ from reports.page.model import Clause, Incident
 from reports.page.texts import LONGEST_SENTENCE, harmless, moment, name_cut, rule_anchor
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
-from reports.verdict import INCIDENT_PARTS, INCIDENTS, AuditIncident, incidents_in
-from schemas.finding_rules import CRITICAL
+from reports.verdict import (
+    INCIDENT_PARTS,
+    INCIDENTS,
+    AuditIncident,
+    incidents_in,
+    parts_shown,
+    serves,
+)
 
 MOST: Final = 8
 """So many incidents are in the verdict; all are among the findings."""
@@ -21,18 +27,6 @@ _SHORTEST_CLAUSE: Final = 24
 def incidents_of_audit(read: WorkspaceTables) -> tuple[AuditIncident, ...]:
     """Return what the findings of a workspace come to, what costs most first."""
     return incidents_in(read.rows(INCIDENTS), read.rows(INCIDENT_PARTS))
-
-
-def answer_of(incidents: Sequence[AuditIncident]) -> str:
-    """Return whether something is wrong, and since when, in one sentence."""
-    if not incidents:
-        return ""
-    critical = sum(each.severity == CRITICAL for each in incidents)
-    wrong = count(len(incidents), "thing is", "things are")
-    of_them = f", {critical:,} of them critical" if critical and len(incidents) > 1 else ""
-    since = incidents[0].since
-    began = "" if since is None else f"; what costs most began at {moment(since)}"
-    return f"{wrong} wrong{of_them}{began}."
 
 
 def verdict_of(incidents: Sequence[AuditIncident]) -> tuple[Incident, ...]:
@@ -51,30 +45,18 @@ def _line(incident: AuditIncident) -> Incident:
     first = next(
         (each for each in incident.parts if each.severity == incident.severity), incident.parts[0]
     )
-    is_split = bool(incident.cause) and incident.message != first.headline
     return Incident(
         text=_clause(text, incident) if incident.findings == 1 else text,
         href=f"#{rule_anchor(first.rule)}",
         severity=incident.severity,
         since="" if incident.since is None else moment(incident.since),
         command=harmless(incident.command),
-        serves=_serves(incident),
+        serves=serves(incident),
         parts=tuple(
             Clause(each.headline, f"#{rule_anchor(each.rule)}", each.severity)
-            for each in incident.parts
-        )
-        if is_split
-        else (),
+            for each in parts_shown(incident)
+        ),
     )
-
-
-def _serves(incident: AuditIncident) -> str:
-    """Return of how many findings a command is that is not known to be of all of them."""
-    if not incident.command or incident.served >= incident.of:
-        return ""
-    if not incident.cause:
-        return f"for the first of {count(incident.of, 'finding')}; each says what to do"
-    return f"for {incident.served:,} of {incident.of:,}; the findings say what to do for each"
 
 
 def _clause(message: str, incident: AuditIncident) -> str:

@@ -90,7 +90,8 @@
     const counts = [
       counted(findings, "finding", "findings"),
       counted(rows, "row", "rows"),
-      counted(stories, "group's story", "groups' stories"),
+      counted(stories.filter((each) => each.matches(".topic")), "topic", "topics"),
+      counted(stories.filter((each) => !each.matches(".topic")), "group's story", "groups' stories"),
     ];
     shown.value = wanted ? counts.join(", ") : "";
   };
@@ -100,7 +101,9 @@
     event.preventDefault();
     const wanted = input.value.trim().toLowerCase();
     if (!wanted) return;
-    const story = stories.find((each) => textOf(each.querySelector("summary")).includes(wanted));
+    const nameOf = (each) => textOf(each.querySelector("h3 > :last-child, h3")).trim();
+    const isNamed = (each) => nameOf(each).split(" ").includes(wanted);
+    const story = stories.find(isNamed) ?? stories.find((each) => nameOf(each).includes(wanted));
     const row = rows.find((each) => !each.hidden);
     const target = story ? story.querySelector("summary") : row;
     if (!target) return;

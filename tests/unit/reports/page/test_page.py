@@ -65,7 +65,7 @@ def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
     page = page_of(workspace(GROUPS, FINDINGS))
     assert [(each.severity, each.text, each.href) for each in page.verdict] == [
         ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
-        ("warning", "lag grows on 2 topics of groups", "#rule-lag_growing"),
+        ("warning", "lag grows for 2 pairs of group and topic", "#rule-lag_growing"),
     ]
     assert page.answer == "2 things are wrong, 1 of them critical."
 
@@ -269,7 +269,7 @@ def test_ten_thousand_groups_take_no_more_than_five_megabytes() -> None:
 def test_all_forms_say_the_same() -> None:
     page = page_of(workspace(GROUPS, FINDINGS))
     for text in (html_of(page), text_of(page, 120), markdown_of(page), json_of(page)):
-        assert "lag grows on 2 topics of groups" in text
+        assert "lag grows for 2 pairs of group and topic" in text
     assert max(map(len, text_of(page, 120).splitlines())) <= 120
 
 

@@ -1,0 +1,421 @@
+"""Topics of a page, one view each: who reads it, how far behind, what it holds, what is deleted.
+
+There may be any number of topics, readers and partitions: of each kind the worst few are kept while
+tables go by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reports.charts.groups import records_committed
+from reports.page.model import Cell, Clause, Fact, Figure, Grid, TopicView
+from reports.page.rows import (
+    Shown,
+    at,
+    columns_of,
+    doubt_said,
+    figure,
+    grid_of,
+    labels,
+    name_cell,
+    of_so_many,
+    read_of,
+)
+from reports.page.texts import LONGEST_SENTENCE, cell_text, harmless, name_cut, topic_anchor
+from reports.page.workspace_tables import WorkspaceTables
+from reports.quantities import count
+from schemas import CLUSTER_METADATA
+from schemas.finding_rules import SEVERITIES
+
+MOST_TOPICS: Final = 40
+"""So many topics have a view: those with the worst findings, then those with the largest lags."""
+MOST_DRAWN: Final = 12
+"""So many of them have a chart."""
+_MOST_READERS, _MOST_LAGS, _MOST_FINDINGS = 12, 12, 8
+_MOST_LINES, _MOST_POINTS = 5, 80
+_VIEW: Final = "page_of_topic"
+_READERS: Final = columns_of("topic_readers", _VIEW)
+_LAGS: Final = columns_of("lag", _VIEW)
+_MARKS: Final = ("complete", "missing")
+_NO_SEVERITY: Final = "neutral"
+_DAY: Final = timedelta(days=1)
+_KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+"""Settings of a topic that say what is deleted when."""
+_DRAWN: Final = (
+    *("group_id", "topic", "partition", "event", "advance", "committed_offset"),
+    *("effective_timestamp", *_MARKS),
+)
+_UNKNOWN: Final = "cannot tell"
+_BETWEEN: Final = (
+    "The chart has what groups committed. How far behind they were is shown as of the end alone: "
+    "commits do not say where the log ended when they were made."
+)
+
+
+def topics_of(
+    read: WorkspaceTables, stories: frozenset[str], shown: frozenset[str]
+) -> tuple[tuple[TopicView, ...], str]:
+    """Return the views of topics, those with the worst findings first, and how many have none.
+
+    Args:
+        read: `lag`, `topic_readers`, `findings`, `configs`, `data_segments`; `offset_history` of
+            the groups that the page shows.
+        stories: Groups that have a story to lead to.
+        shown: Findings that the page shows, to lead to.
+    """
+    sums = _sums(read)
+    names = sums["topic"].to_list()[:MOST_TOPICS]
+    if not names:
+        return (), ""
+    kept = _Kept(
+        readers=_first_of_each(
+            read, "topic_readers", [*read_of(_READERS), *_MARKS], names, _MOST_READERS
+        ),
+        lags=_first_of_each(read, "lag", [*read_of(_LAGS), *_MARKS], names, _MOST_LAGS, by="lag"),
+        findings=_first_of_each(
+            read, "findings", ["finding_id", "severity", "message"], names, _MOST_FINDINGS
+        ),
+        sizes=_sizes(read, names),
+        settings=_settings(read, names),
+        stories=stories,
+        shown=shown,
+    )
+    figures = {name: tuple(_figures(read, name)) for name in names[:MOST_DRAWN]}
+    views = tuple(
+        _view(row, kept, figures.get(row["topic"], ()))
+        for row in sums.head(MOST_TOPICS).iter_rows(named=True)
+    )
+    more = sums.height - len(views)
+    return views, f"{count(more, 'more topic')} in evaluations/topic_readers" if more > 0 else ""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What is shown of all topics: rows by topic.
+
+    Attributes:
+        readers: First rows of `topic_readers`.
+        lags: Rows of `lag`, the largest lags first.
+        findings: The worst findings.
+        sizes: What their files hold, in words.
+        settings: What is set for them, in words.
+        stories: Groups that have a story.
+        shown: Findings that the page shows.
+    """
+
+    readers: Mapping[str, pa.Table]
+    lags: Mapping[str, pa.Table]
+    findings: Mapping[str, pa.Table]
+    sizes: Mapping[str, Sequence[Fact]]
+    settings: Mapping[str, str]
+    stories: frozenset[str]
+    shown: frozenset[str]
+
+
+def _view(row: Mapping[str, Any], kept: _Kept, figures: tuple[Figure, ...]) -> TopicView:
+    topic = row["topic"]
+    anchor = topic_anchor(topic)
+    findings = kept.findings.get(topic)
+    rank = row["rank"]
+    return TopicView(
+        anchor=anchor,
+        topic=name_cell(topic),
+        severity=_NO_SEVERITY if rank is None else SEVERITIES[rank],
+        facts=(
+            *_facts(row),
+            *kept.sizes.get(topic, _NO_SIZES),
+            Fact("Set for the topic", Cell(kept.settings[topic])),
+        ),
+        findings=() if findings is None else tuple(_clauses(findings, kept.shown)),
+        notes=(_BETWEEN,) if figures else (),
+        figures=figures,
+        grids=tuple(_grids(row, anchor, kept)),
+    )
+
+
+def _facts(row: Mapping[str, Any]) -> Iterator[Fact]:
+    yield Fact("Groups that read it, or did", Cell(f"{row['readers']:,}"))
+    if row["partitions"]:
+        unknown = row["unknown"]
+        sign = ">= " if unknown and unknown < row["partitions"] else ""
+        known = f"{sign}{row['lag']:,}" if unknown < row["partitions"] else _UNKNOWN
+        yield Fact("Lag, of all groups", Cell(known))
+        if unknown:
+            yield Fact("Lag not known", Cell(f"{unknown:,} of {row['partitions']:,} partitions"))
+
+
+def _grids(row: Mapping[str, Any], anchor: str, kept: _Kept) -> Iterator[Grid]:
+    topic = row["topic"]
+    yield from _grid(
+        (f"{anchor}-readers", "Groups that read it, or did", "evaluations/topic_readers"),
+        kept.readers.get(topic),
+        _READERS,
+        kept.stories,
+        row["readers"],
+    )
+    yield from _grid(
+        (f"{anchor}-lag", "Partitions, the largest lag first", "evaluations/lag"),
+        kept.lags.get(topic),
+        _LAGS,
+        kept.stories,
+        row["partitions"],
+    )
+
+
+def _grid(
+    names: tuple[str, str, str],
+    rows: pa.Table | None,
+    columns: Sequence[Shown],
+    stories: frozenset[str],
+    number: int,
+) -> Iterator[Grid]:
+    """Yield a table by its anchor, caption and source; nothing where it has no rows."""
+    if rows is not None:
+        anchor, caption, source = names
+        made = grid_of(
+            anchor, caption, rows, columns, top=rows.num_rows, source=source, stories=stories
+        )
+        yield of_so_many(made, number, source)
+
+
+def _clauses(findings: pa.Table, shown: frozenset[str]) -> Iterator[Clause]:
+    for each in findings.to_pylist():
+        name = each["finding_id"]
+        yield Clause(
+            name_cut(each["message"], LONGEST_SENTENCE),
+            f"#finding-{name}" if name in shown else "",
+            each["severity"],
+        )
+
+
+# Which topics there are, and what of tables is kept of those that are shown.
+
+
+def _pieces(read: WorkspaceTables, name: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table in any order; at least once."""
+    there = read.has(name)
+    pieces = read.tables.pieces(name, columns) if there else iter([read.rows(name, columns)])
+    for each in pieces:
+        yield pl.DataFrame(pl.from_arrow(each)).with_columns(pl.col("topic").cast(pl.String))
+
+
+def _sums(read: WorkspaceTables) -> pl.DataFrame:
+    """Return a row for each topic, those with the worst findings first, then the largest lags.
+
+    Returns:
+        `topic`, `readers`, `partitions` (of groups), `lag` (of those where it is known), `unknown`
+        (of how many it is not), `rank` (of the worst finding; null where there is none).
+    """
+    lag = pl.col("lag").cast(pl.Int64)
+    lags = _added(
+        each.group_by("topic").agg(
+            pl.len().cast(pl.Int64).alias("partitions"),
+            lag.clip(0).sum().alias("lag"),
+            lag.is_null().sum().cast(pl.Int64).alias("unknown"),
+        )
+        for each in _pieces(read, "lag", ["topic", "lag"])
+    )
+    readers = _added(
+        each.group_by("topic").agg(pl.len().cast(pl.Int64).alias("readers"))
+        for each in _pieces(read, "topic_readers", ["topic"])
+    )
+    place = (
+        pl.col("severity")
+        .cast(pl.String)
+        .replace_strict(
+            {name: number for number, name in enumerate(SEVERITIES)}, return_dtype=pl.Int64
+        )
+    )
+    ranks = pl.concat(
+        each.filter(pl.col("topic").is_not_null()).group_by("topic").agg(place.min().alias("rank"))
+        for each in _pieces(read, "findings", ["topic", "severity"])
+    )
+    worst = ranks.group_by("topic").agg(pl.col("rank").min())
+    known = lags.join(readers, on="topic", how="full", coalesce=True)
+    rows = known.join(worst, on="topic", how="left").with_columns(
+        pl.col("readers", "partitions", "lag", "unknown").fill_null(0)
+    )
+    order = ["rank", "lag", "topic"]
+    return rows.sort(order, descending=[False, True, False], nulls_last=True)
+
+
+def _added(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(parts).group_by("topic").agg(pl.exclude("topic").sum())
+
+
+def _first_of_each(
+    read: WorkspaceTables,
+    name: str,
+    columns: Sequence[str],
+    topics: Sequence[str],
+    most: int,
+    by: str | None = None,
+) -> dict[str, pa.Table]:
+    """Return so many rows of each topic: the first, or those that have the most of a column."""
+    if not read.has(name):
+        return {}
+    wanted = list(dict.fromkeys(["topic", *columns]))
+    is_of = pc.field("topic").isin(pa.array(topics, pa.string()))
+    pieces = read.in_order(name, wanted) if by is None else read.tables.pieces(name, wanted)
+    held: dict[str, pa.Table] = {}
+    for piece in pieces:
+        rows = piece.filter(is_of)
+        for topic in pc.unique(rows["topic"]).to_pylist():
+            mine = rows.filter(pc.field("topic") == topic)
+            both = pa.concat_tables([held[topic], mine]) if topic in held else mine
+            if by is not None:
+                both = both.sort_by([(by, "descending"), ("group_id", "ascending")])
+            held[topic] = both.slice(0, most)
+    return held
+
+
+# What a topic holds, how it grows, and what is set for it.
+
+_NO_SIZES: Final = (
+    Fact("Bytes", Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
+    Fact("Bytes a day", Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
+)
+_COMPACT: Final = "compact"
+
+
+def _sizes(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
+    """Return by topic what the largest copy of each partition holds, and how fast it grew."""
+    columns = ["topic", "partition", "copy", "base_offset", "size_bytes", "largest_timestamp"]
+    is_of = pc.field("topic").isin(pa.array(topics, pa.string()))
+    rows = read.rows("data_segments", [*columns, "is_largest"], is_of)
+    if not rows.num_rows:
+        return {}
+    files = pl.DataFrame(pl.from_arrow(rows)).sort(*columns[:4])
+    log = columns[:3]
+    # Of a file that is done: all between the newest records of two of them is in those behind.
+    is_done = pl.col("is_largest") & pl.col("largest_timestamp").is_not_null()
+    done = files.filter(is_done).with_columns(
+        pl.col("largest_timestamp").cast(pl.Datetime("us", "UTC"))
+    )
+    grown = done.group_by(log).agg(
+        (pl.col("size_bytes").sum() - pl.col("size_bytes").first()).alias("grown"),
+        (pl.col("largest_timestamp").last() - pl.col("largest_timestamp").first()).alias("took"),
+    )
+    logs = files.group_by(log).agg(
+        pl.col("size_bytes").sum().alias("bytes"), pl.len().cast(pl.Int64).alias("files")
+    )
+    largest = (
+        logs.join(grown, on=log, how="left")
+        .sort("bytes", "copy", descending=[True, False])
+        .unique(log[:2], keep="first", maintain_order=True)
+    )
+    policies = _policies(read, topics)
+    return {
+        str(topic): _facts_of_files(mine, is_compacted=_COMPACT in policies.get(str(topic), ""))
+        for (topic,), mine in largest.group_by("topic")
+    }
+
+
+def _facts_of_files(logs: pl.DataFrame, *, is_compacted: bool) -> tuple[Fact, ...]:
+    size, files = int(logs["bytes"].sum()), int(logs["files"].sum())
+    held = (
+        f"{cell_text(size, 'bytes')} in {count(files, 'file')} of {count(logs.height, 'partition')}"
+    )
+    return (
+        Fact("Bytes, of one copy", Cell(held)),
+        Fact("Bytes a day", Cell(_rate(logs, is_compacted))),
+    )
+
+
+def _rate(logs: pl.DataFrame, is_compacted: bool) -> str:  # noqa: FBT001
+    if is_compacted:
+        return f"{_UNKNOWN}: compaction takes bytes out of files that are done"
+    known = logs.filter(pl.col("took") > timedelta(0))
+    if not known.height:
+        return f"{_UNKNOWN}: no partition has two files that are done, whose times would tell"
+    rates = known.select(pl.col("grown") / (pl.col("took") / _DAY)).to_series()
+    sign = ">= " if known.height < logs.height else ""
+    of = f" (of {known.height:,} of {count(logs.height, 'partition')})" if sign else ""
+    return f"{sign}{cell_text(round(float(rates.sum())), 'bytes')}{of}"
+
+
+def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
+    return {
+        each["resource"]: each["value"] or ""
+        for each in _configs(read, topics)
+        if each["name"] == _KEPT[0]
+    }
+
+
+def _configs(read: WorkspaceTables, topics: Sequence[str]) -> list[dict[str, Any]]:
+    is_of = (pc.field("resource_type") == "topic") & pc.field("resource").isin(
+        pa.array(topics, pa.string())
+    )
+    columns = ["resource_type", "resource", "name", "value"]
+    rows: list[dict[str, Any]] = read.rows("configs", columns, is_of).to_pylist()
+    return rows
+
+
+def _settings(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
+    """Return by topic what of `_KEPT` is set for it, or that nothing is or tells."""
+    is_told = any(each["topic"] == CLUSTER_METADATA for each in read.manifest["partitions"])
+    nothing = (
+        "nothing that deletes: the brokers' settings hold"
+        if is_told
+        else f"{_UNKNOWN}: the metadata log is not in the dump"
+    )
+    found: dict[str, list[str]] = {}
+    for each in _configs(read, topics):
+        if each["name"] in _KEPT:
+            found.setdefault(each["resource"], []).append(f"{each['name']}={each['value']}")
+    return {each: harmless(", ".join(found.get(each, ())) or nothing) for each in topics}
+
+
+# How far groups' commits came.
+
+
+def _figures(read: WorkspaceTables, topic: str) -> Iterator[Figure]:
+    if not read.has("offset_history"):
+        return
+    history = read.rows("offset_history", _DRAWN, pc.field("topic") == topic)
+    commits = history.filter(
+        pc.field("committed_offset").is_valid() & pc.field("effective_timestamp").is_valid()
+    )
+    if not commits.num_rows:
+        return
+    rows = pl.DataFrame(
+        pl.from_arrow(commits.select(["group_id", "advance", "effective_timestamp"]))
+    )
+    rows = rows.with_columns(pl.col("group_id").cast(pl.String))
+    most = rows.group_by("group_id").len().sort("len", "group_id", descending=[True, False])
+    groups = sorted(most["group_id"].head(_MOST_LINES).to_list())
+    named = labels(groups)
+    lines = [line for group in groups for line in _line(rows, group, named[group])]
+    first = max(lines, key=lambda row: int(row["records"]))
+    says = (
+        f"{first['group']} came furthest: {count(first['records'], 'record')} by {first['at']}."
+        f"{doubt_said(commits)}"
+    )
+    yield from figure(
+        f"{topic_anchor(topic)}-committed",
+        "Records that groups' commits have passed since the first one here (UTC)",
+        says,
+        lines,
+        records_committed,
+    )
+
+
+def _line(rows: pl.DataFrame, group: str, name: str) -> list[dict[str, Any]]:
+    mine = rows.filter(pl.col("group_id") == group).sort("effective_timestamp")
+    passed = mine.select(
+        "effective_timestamp", pl.col("advance").fill_null(0).cum_sum().alias("records")
+    ).unique("effective_timestamp", keep="last", maintain_order=True)
+    step = max(1, -(-passed.height // _MOST_POINTS))
+    few = pl.concat([passed.gather_every(step), passed.tail(1)]).unique(maintain_order=True)
+    return [
+        {"group": harmless(name), "at": at(time), "records": records}
+        for time, records in few.iter_rows()
+    ]

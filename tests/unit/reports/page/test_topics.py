@@ -1,0 +1,206 @@
+"""A view for each topic: readers, lag, growth, what is kept, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from reports.page.build import page_of
+from reports.page.forms import html_of, text_of
+from reports.page.model import Page, TopicView
+from reports.page.texts import topic_anchor
+from schemas.manifest import Manifest
+from tests.support.page_tables import AT, MANIFEST, finding, workspace
+
+GROUPS = ["billing", "shipping"]
+
+
+def page(
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    findings: Sequence[Mapping[str, Any]] = (),
+    manifest: Manifest = MANIFEST,
+) -> Page:
+    return page_of(workspace(GROUPS, findings, tables, manifest=manifest))
+
+
+def lag(group: str, topic: str, records: int | None, partition: int = 0) -> dict[str, Any]:
+    place = {"group_id": group, "topic": topic, "partition": partition}
+    return {**place, "lag": records, "status": "OK", "verdict": "behind", "kind": "assigned"}
+
+
+def reader(topic: str, group: str) -> dict[str, Any]:
+    return {"topic": topic, "group_id": group, "group_type": "consumer", "how": "owns"}
+
+
+def file(topic: str, base: int, size: int, hours: float | None, **said: Any) -> dict[str, Any]:
+    """A file of a log on `broker-1`; its newest record is so many hours after `AT`."""
+    newest = None if hours is None else AT + timedelta(hours=hours)
+    log = {"topic": topic, "partition": 0, "copy": "broker-1", "base_offset": base}
+    return {
+        **log,
+        "size_bytes": size,
+        "largest_timestamp": newest,
+        "is_largest": hours is not None,
+        **said,
+    }
+
+
+def facts(view: TopicView) -> dict[str, str]:
+    return {each.name: each.value.text for each in view.facts}
+
+
+def test_a_topic_says_who_reads_it_and_how_far_behind_they_are() -> None:
+    (view,) = page(
+        {
+            "lag": [lag("billing", "orders", 7), lag("shipping", "orders", 5, 1)],
+            "topic_readers": [reader("orders", "billing"), reader("orders", "shipping")],
+        }
+    ).topics
+    assert facts(view)["Groups that read it, or did"] == "2"
+    assert facts(view)["Lag, of all groups"] == "12"
+    readers, lags = view.grids
+    assert [row[0].text for row in readers.rows] == ["billing", "shipping"]
+    assert [(row[0].text, row[2].text) for row in lags.rows] == [
+        ("billing", "7"),
+        ("shipping", "5"),
+    ]
+
+
+def test_a_lag_that_is_not_known_is_no_part_of_the_sum() -> None:
+    (view,) = page({"lag": [lag("billing", "orders", 7), lag("billing", "orders", None, 1)]}).topics
+    assert facts(view)["Lag, of all groups"] == ">= 7"
+    assert facts(view)["Lag not known"] == "1 of 2 partitions"
+    (view,) = page({"lag": [lag("billing", "orders", None)]}).topics
+    assert facts(view)["Lag, of all groups"] == "cannot tell"
+
+
+def test_topics_with_the_worst_findings_come_first_then_the_largest_lags() -> None:
+    topics = page(
+        {"lag": [lag("billing", "small", 1), lag("billing", "large", 9), lag("billing", "bad", 0)]},
+        [finding("billing", topic="bad")],
+    ).topics
+    assert [(each.topic.text, each.severity) for each in topics] == [
+        ("bad", "warning"),
+        ("large", "neutral"),
+        ("small", "neutral"),
+    ]
+    assert [each.text for each in topics[0].findings] == ["the lag of billing grows"]
+
+
+def test_bytes_a_day_are_those_behind_the_first_file_that_is_done() -> None:
+    day = 24.0
+    files = [
+        file("orders", 0, 999, 0),
+        file("orders", 10, 3000, day),
+        file("orders", 20, 5000, 2 * day),
+        file("orders", 30, 70, None),
+        # A copy that holds less is not counted once more.
+        file("orders", 20, 5000, 2 * day, copy="broker-2"),
+    ]
+    (view,) = page({"lag": [lag("billing", "orders", 7)], "data_segments": files}).topics
+    assert facts(view)["Bytes, of one copy"] == "9.1 kB in 4 files of 1 partition"
+    assert facts(view)["Bytes a day"] == "4.0 kB"
+
+
+def test_bytes_a_day_of_some_partitions_are_a_bound() -> None:
+    files = [
+        file("orders", 0, 10, 0),
+        file("orders", 10, 2000, 24),
+        file("orders", 0, 500, None, partition=1),
+    ]
+    (view,) = page({"lag": [lag("billing", "orders", 7)], "data_segments": files}).topics
+    assert facts(view)["Bytes a day"] == ">= 2.0 kB (of 1 of 2 partitions)"
+
+
+def test_where_nothing_tells_how_a_topic_grows_the_reason_is_said() -> None:
+    lags = [lag("billing", "orders", 7)]
+    one_file = [file("orders", 0, 10, None)]
+    two = [file("orders", 0, 10, 0), file("orders", 10, 2000, 24)]
+    compact = {"resource_type": "topic", "resource": "orders", "name": "cleanup.policy"}
+    for tables, reason in (
+        ({}, "its log directories are not in the dump"),
+        ({"data_segments": one_file}, "no partition has two files that are done"),
+        (
+            {"data_segments": two, "configs": [{**compact, "value": "compact"}]},
+            "compaction takes bytes out of files that are done",
+        ),
+    ):
+        (view,) = page({"lag": lags, **tables}).topics
+        assert facts(view)["Bytes a day"].startswith(f"cannot tell: {reason}")
+
+
+def test_what_is_set_for_a_topic_is_told_by_the_metadata_log_alone() -> None:
+    lags = {"lag": [lag("billing", "orders", 7)]}
+    (view,) = page(lags).topics
+    assert facts(view)["Set for the topic"] == "cannot tell: the metadata log is not in the dump"
+    log = {**MANIFEST["partitions"][0], "topic": "__cluster_metadata"}
+    manifest: Manifest = {**MANIFEST, "partitions": [*MANIFEST["partitions"], log]}  # type: ignore[list-item,typeddict-item]
+    (view,) = page(lags, manifest=manifest).topics
+    assert facts(view)["Set for the topic"] == "nothing that deletes: the brokers' settings hold"
+    hour = {
+        "resource_type": "topic",
+        "resource": "orders",
+        "name": "retention.ms",
+        "value": "3600000",
+    }
+    (view,) = page({**lags, "configs": [hour]}, manifest=manifest).topics
+    assert facts(view)["Set for the topic"] == "retention.ms=3600000"
+
+
+def test_the_chart_says_that_lag_over_time_is_not_in_commits() -> None:
+    commits = [
+        {
+            "group_id": "billing",
+            "topic": "orders",
+            "partition": 0,
+            "event": "commit",
+            "committed_offset": 10 + step,
+            "advance": None if not step else 1,
+            "effective_timestamp": AT + timedelta(minutes=step),
+            "complete": True,
+        }
+        for step in range(5)
+    ]
+    (view,) = page({"lag": [lag("billing", "orders", 7)], "offset_history": commits}).topics
+    (chart,) = view.figures
+    assert chart.says == "billing came furthest: 4 records by 2026-11-21T09:24:00.000Z."
+    assert "commits do not say where the log ended" in view.notes[0]
+
+
+def test_of_many_topics_the_rest_is_counted_and_tables_lead_to_views() -> None:
+    lags = [lag("billing", f"topic-{n:02}", n) for n in range(50)]
+    made = page({"lag": lags})
+    assert len(made.topics) == 40
+    assert made.more_topics == "10 more topics in evaluations/topic_readers"
+    html = html_of(made)
+    assert f'<a href="#{topic_anchor("topic-20")}">topic-20</a>' in html
+    assert f'href="#{topic_anchor("topic-00")}"' not in html
+    assert "TOPIC BY TOPIC" in text_of(made, 120)
+
+
+def test_a_view_is_closed_until_somebody_opens_it() -> None:
+    html = html_of(page({"lag": [lag("billing", "orders", 7)]}))
+    assert '<details class="story topic neutral">' in html
+
+
+def test_rows_come_in_pieces_and_the_largest_lags_are_kept() -> None:
+    many = [lag(f"group-{n:03}", "orders", n) for n in range(200)]
+    read = workspace(GROUPS, [], {"lag": many})
+    whole = read.tables.read("lag", ())
+
+    def pieces(name: str, columns: Sequence[str]) -> Any:
+        rows = whole if name == "lag" else tables(name, columns)
+        return (rows.slice(n, 7).select(list(columns)) for n in range(0, max(rows.num_rows, 1), 7))
+
+    def tables(name: str, columns: Sequence[str]) -> pa.Table:
+        return read.tables.read(name, columns)
+
+    object.__setattr__(read.tables, "pieces", pieces)
+    (view,) = page_of(read).topics
+    assert facts(view)["Lag, of all groups"] == f"{sum(range(200)):,}"
+    lags = view.grids[-1]
+    assert [row[2].text for row in lags.rows] == [str(n) for n in range(199, 187, -1)]
+    assert lags.more == "188 more in evaluations/lag"
