@@ -54,6 +54,7 @@ _DRAWN: Final = (
     *("effective_timestamp", *_MARKS),
 )
 _UNKNOWN: Final = "cannot tell"
+_INTERPOLATED: Final = "interpolated"
 _BETWEEN: Final = (
     "The chart has what groups committed. How far behind they were is shown as of the end alone: "
     "commits do not say where the log ended when they were made."
@@ -145,7 +146,7 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("Groups that read it, or did", Cell(f"{row['readers']:,}"))
     if row["partitions"]:
         unknown = row["unknown"]
-        sign = ">= " if unknown and unknown < row["partitions"] else ""
+        sign = ">= " if unknown else "~ " if row["near"] else ""
         known = f"{sign}{row['lag']:,}" if unknown < row["partitions"] else _UNKNOWN
         yield Fact("Lag, of all groups", Cell(known))
         if unknown:
@@ -212,16 +213,18 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
 
     Returns:
         `topic`, `readers`, `partitions` (of groups), `lag` (of those where it is known), `unknown`
-        (of how many it is not), `rank` (of the worst finding; null where there is none).
+        (of how many it is not), `near` (of how many the end is interpolated), `rank` (of the worst
+        finding; null where there is none).
     """
-    lag = pl.col("lag").cast(pl.Int64)
+    lag, bound = pl.col("lag").cast(pl.Int64), pl.col("log_end_bound").cast(pl.String)
     lags = _added(
         each.group_by("topic").agg(
             pl.len().cast(pl.Int64).alias("partitions"),
             lag.clip(0).sum().alias("lag"),
             lag.is_null().sum().cast(pl.Int64).alias("unknown"),
+            (bound == _INTERPOLATED).fill_null(value=False).sum().cast(pl.Int64).alias("near"),
         )
-        for each in _pieces(read, "lag", ["topic", "lag"])
+        for each in _pieces(read, "lag", ["topic", "lag", "log_end_bound"])
     )
     readers = _added(
         each.group_by("topic").agg(pl.len().cast(pl.Int64).alias("readers"))
@@ -241,7 +244,7 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
     worst = ranks.group_by("topic").agg(pl.col("rank").min())
     known = lags.join(readers, on="topic", how="full", coalesce=True)
     rows = known.join(worst, on="topic", how="left").with_columns(
-        pl.col("readers", "partitions", "lag", "unknown").fill_null(0)
+        pl.col("readers", "partitions", "lag", "unknown", "near").fill_null(0)
     )
     order = ["rank", "lag", "topic"]
     return rows.sort(order, descending=[False, True, False], nulls_last=True)
@@ -279,9 +282,10 @@ def _first_of_each(
 
 # What a topic holds, how it grows, and what is set for it.
 
+_GROWTH: Final = "Bytes a day, of what is kept"
 _NO_SIZES: Final = (
     Fact("Bytes", Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
-    Fact("Bytes a day", Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
+    Fact(_GROWTH, Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
 )
 _COMPACT: Final = "compact"
 
@@ -326,7 +330,7 @@ def _facts_of_files(logs: pl.DataFrame, *, is_compacted: bool) -> tuple[Fact, ..
     )
     return (
         Fact("Bytes, of one copy", Cell(held)),
-        Fact("Bytes a day", Cell(_rate(logs, is_compacted))),
+        Fact(_GROWTH, Cell(_rate(logs, is_compacted))),
     )
 
 
@@ -363,7 +367,7 @@ def _settings(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
     """Return by topic what of `_KEPT` is set for it, or that nothing is or tells."""
     is_told = any(each["topic"] == CLUSTER_METADATA for each in read.manifest["partitions"])
     nothing = (
-        "nothing that deletes: the brokers' settings hold"
+        "no retention of its own in the metadata log that was read"
         if is_told
         else f"{_UNKNOWN}: the metadata log is not in the dump"
     )
