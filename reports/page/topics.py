@@ -47,7 +47,7 @@ _LAGS: Final = columns_of("lag", _VIEW)
 _MARKS: Final = ("complete", "missing")
 _NO_SEVERITY: Final = "neutral"
 _DAY: Final = timedelta(days=1)
-_KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+_RETENTION_SETTINGS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 """Settings of a topic that say what is deleted when."""
 _DRAWN: Final = (
     *("group_id", "topic", "partition", "event", "advance", "committed_offset"),
@@ -62,7 +62,7 @@ _BETWEEN: Final = (
 
 
 def topics_of(
-    read: WorkspaceTables, stories: frozenset[str], shown: frozenset[str]
+    read: WorkspaceTables, stories: frozenset[str], on_page: frozenset[str]
 ) -> tuple[tuple[TopicView, ...], str]:
     """Return the views of topics, those with the worst findings first, and how many have none.
 
@@ -70,13 +70,13 @@ def topics_of(
         read: `lag`, `topic_readers`, `findings`, `configs`, `data_segments`; `offset_history` of
             the groups that the page shows.
         stories: Groups that have a story to lead to.
-        shown: Findings that the page shows, to lead to.
+        on_page: Findings that the page shows, to lead to.
     """
     sums = _sums(read)
     names = sums["topic"].to_list()[:MOST_TOPICS]
     if not names:
         return (), ""
-    kept = _Kept(
+    of_topics = _OfTopics(
         readers=_first_of_each(
             read, "topic_readers", [*read_of(_READERS), *_MARKS], names, _MOST_READERS
         ),
@@ -87,11 +87,11 @@ def topics_of(
         sizes=_sizes(read, names),
         settings=_settings(read, names),
         stories=stories,
-        shown=shown,
+        on_page=on_page,
     )
     figures = {name: tuple(_figures(read, name)) for name in names[:MOST_DRAWN]}
     views = tuple(
-        _view(row, kept, figures.get(row["topic"], ()))
+        _view(row, of_topics, figures.get(row["topic"], ()))
         for row in sums.head(MOST_TOPICS).iter_rows(named=True)
     )
     more = sums.height - len(views)
@@ -99,7 +99,7 @@ def topics_of(
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _OfTopics:
     """What is shown of all topics: rows by topic.
 
     Attributes:
@@ -109,7 +109,7 @@ class _Kept:
         sizes: What their files hold, in words.
         settings: What is set for them, in words.
         stories: Groups that have a story.
-        shown: Findings that the page shows.
+        on_page: Findings that the page shows.
     """
 
     readers: Mapping[str, pa.Table]
@@ -118,13 +118,13 @@ class _Kept:
     sizes: Mapping[str, Sequence[Fact]]
     settings: Mapping[str, str]
     stories: frozenset[str]
-    shown: frozenset[str]
+    on_page: frozenset[str]
 
 
-def _view(row: Mapping[str, Any], kept: _Kept, figures: tuple[Figure, ...]) -> TopicView:
+def _view(row: Mapping[str, Any], of_topics: _OfTopics, figures: tuple[Figure, ...]) -> TopicView:
     topic = row["topic"]
     anchor = topic_anchor(topic)
-    findings = kept.findings.get(topic)
+    findings = of_topics.findings.get(topic)
     rank = row["rank"]
     return TopicView(
         anchor=anchor,
@@ -132,13 +132,13 @@ def _view(row: Mapping[str, Any], kept: _Kept, figures: tuple[Figure, ...]) -> T
         severity=_NO_SEVERITY if rank is None else SEVERITIES[rank],
         facts=(
             *_facts(row),
-            *kept.sizes.get(topic, _NO_SIZES),
-            Fact("Set for the topic", Cell(kept.settings[topic])),
+            *of_topics.sizes.get(topic, _NO_SIZES),
+            Fact("Set for the topic", Cell(of_topics.settings[topic])),
         ),
-        findings=() if findings is None else tuple(_clauses(findings, kept.shown)),
+        findings=() if findings is None else tuple(_clauses(findings, of_topics.on_page)),
         notes=(_BETWEEN,) if figures else (),
         figures=figures,
-        grids=tuple(_grids(row, anchor, kept)),
+        grids=tuple(_grids(row, anchor, of_topics)),
     )
 
 
@@ -153,20 +153,20 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Fact]:
             yield Fact("Lag not known", Cell(f"{unknown:,} of {row['partitions']:,} partitions"))
 
 
-def _grids(row: Mapping[str, Any], anchor: str, kept: _Kept) -> Iterator[Grid]:
+def _grids(row: Mapping[str, Any], anchor: str, of_topics: _OfTopics) -> Iterator[Grid]:
     topic = row["topic"]
     yield from _grid(
         (f"{anchor}-readers", "Groups that read it, or did", "evaluations/topic_readers"),
-        kept.readers.get(topic),
+        of_topics.readers.get(topic),
         _READERS,
-        kept.stories,
+        of_topics.stories,
         row["readers"],
     )
     yield from _grid(
         (f"{anchor}-lag", "Partitions, the largest lag first", "evaluations/lag"),
-        kept.lags.get(topic),
+        of_topics.lags.get(topic),
         _LAGS,
-        kept.stories,
+        of_topics.stories,
         row["partitions"],
     )
 
@@ -187,12 +187,12 @@ def _grid(
         yield of_so_many(made, number, source)
 
 
-def _clauses(findings: pa.Table, shown: frozenset[str]) -> Iterator[Clause]:
+def _clauses(findings: pa.Table, on_page: frozenset[str]) -> Iterator[Clause]:
     for each in findings.to_pylist():
         name = each["finding_id"]
         yield Clause(
             name_cut(each["message"], LONGEST_SENTENCE),
-            f"#finding-{name}" if name in shown else "",
+            f"#finding-{name}" if name in on_page else "",
             each["severity"],
         )
 
@@ -350,7 +350,7 @@ def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
     return {
         each["resource"]: each["value"] or ""
         for each in _configs(read, topics)
-        if each["name"] == _KEPT[0]
+        if each["name"] == _RETENTION_SETTINGS[0]
     }
 
 
@@ -364,7 +364,7 @@ def _configs(read: WorkspaceTables, topics: Sequence[str]) -> list[dict[str, Any
 
 
 def _settings(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
-    """Return by topic what of `_KEPT` is set for it, or that nothing is or tells."""
+    """Return by topic what of `_RETENTION_SETTINGS` is set for it, or that nothing is or tells."""
     is_told = any(each["topic"] == CLUSTER_METADATA for each in read.manifest["partitions"])
     nothing = (
         "no retention of its own in the metadata log that was read"
@@ -373,7 +373,7 @@ def _settings(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
     )
     found: dict[str, list[str]] = {}
     for each in _configs(read, topics):
-        if each["name"] in _KEPT:
+        if each["name"] in _RETENTION_SETTINGS:
             found.setdefault(each["resource"], []).append(f"{each['name']}={each['value']}")
     return {each: harmless(", ".join(found.get(each, ())) or nothing) for each in topics}
 

@@ -13,10 +13,10 @@ GROUPS = ["billing", "shipping"]
 INTERNAL = "__consumer_offsets"
 
 
-def used(group: str | None, size: int | None, **said: Any) -> dict[str, Any]:
+def used(group: str | None, size: int | None, **columns: Any) -> dict[str, Any]:
     place = {"topic": INTERNAL, "partition": 0, "group_id": group}
     row = {"record_type": "offset_commit", "records": 2, "bytes": size, "live_bytes": 1}
-    return {**place, **row, **said}
+    return {**place, **row, **columns}
 
 
 def capacity(

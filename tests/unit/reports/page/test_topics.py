@@ -35,7 +35,7 @@ def reader(topic: str, group: str) -> dict[str, Any]:
     return {"topic": topic, "group_id": group, "group_type": "consumer", "how": "owns"}
 
 
-def file(topic: str, base: int, size: int, hours: float | None, **said: Any) -> dict[str, Any]:
+def file(topic: str, base: int, size: int, hours: float | None, **columns: Any) -> dict[str, Any]:
     """A file of a log on `broker-1`; its newest record is so many hours after `AT`."""
     newest = None if hours is None else AT + timedelta(hours=hours)
     log = {"topic": topic, "partition": 0, "copy": "broker-1", "base_offset": base}
@@ -44,7 +44,7 @@ def file(topic: str, base: int, size: int, hours: float | None, **said: Any) -> 
         "size_bytes": size,
         "largest_timestamp": newest,
         "is_largest": hours is not None,
-        **said,
+        **columns,
     }
 
 
