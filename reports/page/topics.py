@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
 from typing import Any, Final
 
 import polars as pl
@@ -237,11 +238,15 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
             {name: number for number, name in enumerate(SEVERITIES)}, return_dtype=pl.Int64
         )
     )
-    ranks = pl.concat(
-        each.filter(pl.col("topic").is_not_null()).group_by("topic").agg(place.min().alias("rank"))
-        for each in _pieces(read, "findings", ["topic", "severity"])
+    worst = _folded(
+        (
+            each.filter(pl.col("topic").is_not_null())
+            .group_by("topic")
+            .agg(place.min().alias("rank"))
+            for each in _pieces(read, "findings", ["topic", "severity"])
+        ),
+        pl.col("rank").min(),
     )
-    worst = ranks.group_by("topic").agg(pl.col("rank").min())
     known = lags.join(readers, on="topic", how="full", coalesce=True)
     rows = known.join(worst, on="topic", how="left").with_columns(
         pl.col("readers", "partitions", "lag", "unknown", "near").fill_null(0)
@@ -251,7 +256,16 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
 
 
 def _added(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(parts).group_by("topic").agg(pl.exclude("topic").sum())
+    """Return sums by topic, of rows that go by."""
+    return _folded(parts, pl.exclude("topic").sum())
+
+
+def _folded(parts: Iterable[pl.DataFrame], how: pl.Expr) -> pl.DataFrame:
+    """Return one row a topic of parts with one row a topic each; there is one part at least."""
+    return reduce(
+        lambda held, part: pl.concat([held, part]).group_by("topic").agg(how),
+        parts,
+    )
 
 
 def _first_of_each(
