@@ -51,34 +51,34 @@ _REST: Final = "Worth knowing"
 
 
 def answer_of(
-    found: AuditFindings, output_format: OutputFormat | str, said: Mapping[str, Any]
+    audit: AuditFindings, output_format: OutputFormat | str, metadata: Mapping[str, Any]
 ) -> Text:
     """Return an audit in one of the formats.
 
     Args:
-        found: What was found; with `changes` where two audits are compared.
+        audit: What it found; with `changes` where two audits are compared.
         output_format: text, json, csv or markdown.
-        said: What JSON says besides, and `summary`.
+        metadata: What JSON says besides, and `summary`.
     """
-    rows = found.findings if found.changes is None else found.changes
+    rows = audit.findings if audit.changes is None else audit.changes
     is_for_programs = output_format in {"json", "csv"}
     entries = table_section(
-        _with_times(found.accepted, "until"), "suppressions", title="Suppressed", also=()
+        _with_times(audit.accepted, "until"), "suppressions", title="Suppressed", also=()
     )
     if is_for_programs:
-        return rendered([LongSection(rows, _listed), entries], output_format, said)
+        return rendered([LongSection(rows, _listed), entries], output_format, metadata)
     is_asked = _asks_for_rows(output_format)
     title = ""
-    if not is_asked and found.changes is None and 0 < len(found.incidents) <= MOST:
-        rows, title = _not_in_an_incident(found.findings), _REST
+    if not is_asked and audit.changes is None and 0 < len(audit.incidents) <= MOST:
+        rows, title = _not_in_an_incident(audit.findings), _REST
     listed = LongSection(rows, partial(_listed_in_words, title=title))
     shown: list[Section | LongSection] = [listed, entries]
     sections = [each for each in shown if each.rows.num_rows]
     width = width_of(output_format)
-    told = render(sections, output_format, said) if sections else ""
+    told = render(sections, output_format, metadata) if sections else ""
     if is_asked:
         return told or _NONE
-    verdict = _verdict(found, said["summary"], width, is_markup=output_format == "markdown")
+    verdict = _verdict(audit, metadata["summary"], width, is_markup=output_format == "markdown")
     return "\n\n".join(filter(None, [*verdict, told]))
 
 
@@ -121,18 +121,18 @@ def _with_times(rows: pa.Table, name: str) -> pa.Table:
 
 
 def _verdict(
-    found: AuditFindings, summary: Mapping[str, Any], width: int, *, is_markup: bool
+    audit: AuditFindings, summary: Mapping[str, Any], width: int, *, is_markup: bool
 ) -> Iterator[str]:
     """Yield what is wrong and since when, how much was found, and each incident."""
-    number = found.findings.num_rows
-    yield paragraphs([sentence_of(found.incidents) or (_SOUND if number else _NONE)], width)
+    number = audit.findings.num_rows
+    yield paragraphs([sentence_of(audit.incidents) or (_SOUND if number else _NONE)], width)
     yield _counts_of(summary, width)
-    for each in found.incidents[:MOST]:
+    for each in audit.incidents[:MOST]:
         yield "\n".join((_as_markdown if is_markup else _as_lines)(each, width))
-    more = len(found.incidents) - MOST
+    more = len(audit.incidents) - MOST
     if more > 0:
         yield paragraphs([f"{count(more, 'more thing')} in summary.json, under incidents"], width)
-    if found.incidents:
+    if audit.incidents:
         yield paragraphs([_EACH], width)
 
 

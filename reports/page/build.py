@@ -106,7 +106,7 @@ TABLES: Final = (
     *("assignment_balance", "assignment_alternatives"),
     *("rebalances", "group_churn", "rebalance_storms"),
     *("share_backlog", "share_delivery_counts", "share_batches"),
-    *("log_cleaning", "coordinator_load", "committers"),
+    *("log_cleaning", "coordinator_load", "committers", "topic_usage"),
     *("divergences", "load_faults", "coordinator_epochs", "data_quality"),
     *("topic_readers", "configs", "data_segments"),
 )

@@ -21,6 +21,7 @@ from reports.answers.timeline import in_words
 from reports.charts.groups import committed_offsets, ownership
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
 from reports.page.rows import (
+    HEAD,
     at,
     columns_of,
     dicts,
@@ -33,52 +34,13 @@ from reports.page.rows import (
     place,
     text_of,
 )
+from reports.page.sparklines import sparkline
 from reports.page.texts import ABSENT, LONGEST_SENTENCE, group_anchor, harmless, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import shared_names
 from schemas.finding_rules import SEVERITIES
-
-# A line as small as a word: how something went on.
-
-WIDTH, HEIGHT, _PAD, _MOST_POINTS_OF_LINE = 96, 20, 2, 48
-
-
-def sparkline(points: Sequence[tuple[int, int]]) -> str:
-    """Return a step line through points, as an SVG without a text.
-
-    Args:
-        points: Times and values, in the order of times.
-    """
-    few = _points_of(points)
-    left, right = few[0][0], few[-1][0]
-    low, high = min(y for _, y in few), max(y for _, y in few)
-    path = ""
-    for number, (x, y) in enumerate(few):
-        across = round(_PAD + _share(x, left, right) * (WIDTH - 2 * _PAD), 1)
-        down = round(HEIGHT - _PAD - _share(y, low, high) * (HEIGHT - 2 * _PAD), 1)
-        path += f"M{across:g} {down:g}" if not number else f"H{across:g}V{down:g}"
-    return (
-        f'<svg class="spark" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
-        f'aria-hidden="true" focusable="false"><path d="{path}"/></svg>'
-    )
-
-
-def _share(value: int, low: int, high: int) -> float:
-    return (value - low) / (high - low) if high > low else 0.5
-
-
-def _points_of(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return at most `_MOST_POINTS_OF_LINE`: the first, last, lowest and highest among them."""
-    if len(points) <= _MOST_POINTS_OF_LINE:
-        return list(points)
-    step = (len(points) - 1) / (_MOST_POINTS_OF_LINE - 1)
-    places = {round(n * step) for n in range(_MOST_POINTS_OF_LINE)}
-    values = [y for _, y in points]
-    places |= {values.index(min(values)), values.index(max(values))}
-    return [points[n] for n in sorted(places)]
-
 
 # The table: one row a group, the worst first, with how its commits went on.
 
@@ -166,12 +128,19 @@ def _rolled_up(groups: Sequence[str], grid: Grid) -> Grid:
                 *(
                     Cell(f"{sum(int(row[n].text.replace(',', '')) for row in mine):,}")
                     if n in summed
+                    else _doubt_of(mine, n)
+                    if grid.heads[n] == HEAD
                     else Cell(ABSENT)
                     for n in range(1, len(grid.heads))
                 ),
             )
         )
     return replace(grid, rows=tuple(kept))
+
+
+def _doubt_of(rows: Sequence[Sequence[Cell]], place: int) -> Cell:
+    """Return the first mark that rows have there: what is not shown whole of one is not of all."""
+    return next((row[place] for row in rows if row[place].text != ABSENT), Cell(ABSENT))
 
 
 _SUMMED: Final = ("Critical", "Warnings", "Worth knowing")

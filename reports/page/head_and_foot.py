@@ -34,6 +34,7 @@ _SOURCES: Final = {
     "Rebalances": "evaluations/rebalances, group_churn, rebalance_storms",
     "Share groups": "evaluations/share_backlog, share_delivery_counts; state/share_batches",
     "Internal topics": "evaluations/log_cleaning, coordinator_load, committers",
+    "Capacity": "evaluations/topic_usage, committers",
     "Consistency": "history/divergences, load_faults; evaluations/data_quality",
     "Topics": "evaluations/topic_readers, lag; state/configs; data_logs/data_segments; "
     "history/offset_history",

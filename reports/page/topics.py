@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
 from typing import Any, Final
 
 import polars as pl
@@ -47,13 +48,14 @@ _LAGS: Final = columns_of("lag", _VIEW)
 _MARKS: Final = ("complete", "missing")
 _NO_SEVERITY: Final = "neutral"
 _DAY: Final = timedelta(days=1)
-_KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+_RETENTION_SETTINGS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 """Settings of a topic that say what is deleted when."""
 _DRAWN: Final = (
     *("group_id", "topic", "partition", "event", "advance", "committed_offset"),
     *("effective_timestamp", *_MARKS),
 )
 _UNKNOWN: Final = "cannot tell"
+_INTERPOLATED: Final = "interpolated"
 _BETWEEN: Final = (
     "The chart has what groups committed. How far behind they were is shown as of the end alone: "
     "commits do not say where the log ended when they were made."
@@ -61,7 +63,7 @@ _BETWEEN: Final = (
 
 
 def topics_of(
-    read: WorkspaceTables, stories: frozenset[str], shown: frozenset[str]
+    read: WorkspaceTables, stories: frozenset[str], on_page: frozenset[str]
 ) -> tuple[tuple[TopicView, ...], str]:
     """Return the views of topics, those with the worst findings first, and how many have none.
 
@@ -69,13 +71,13 @@ def topics_of(
         read: `lag`, `topic_readers`, `findings`, `configs`, `data_segments`; `offset_history` of
             the groups that the page shows.
         stories: Groups that have a story to lead to.
-        shown: Findings that the page shows, to lead to.
+        on_page: Findings that the page shows, to lead to.
     """
     sums = _sums(read)
     names = sums["topic"].to_list()[:MOST_TOPICS]
     if not names:
         return (), ""
-    kept = _Kept(
+    of_topics = _OfTopics(
         readers=_first_of_each(
             read, "topic_readers", [*read_of(_READERS), *_MARKS], names, _MOST_READERS
         ),
@@ -86,11 +88,11 @@ def topics_of(
         sizes=_sizes(read, names),
         settings=_settings(read, names),
         stories=stories,
-        shown=shown,
+        on_page=on_page,
     )
     figures = {name: tuple(_figures(read, name)) for name in names[:MOST_DRAWN]}
     views = tuple(
-        _view(row, kept, figures.get(row["topic"], ()))
+        _view(row, of_topics, figures.get(row["topic"], ()))
         for row in sums.head(MOST_TOPICS).iter_rows(named=True)
     )
     more = sums.height - len(views)
@@ -98,7 +100,7 @@ def topics_of(
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _OfTopics:
     """What is shown of all topics: rows by topic.
 
     Attributes:
@@ -108,7 +110,7 @@ class _Kept:
         sizes: What their files hold, in words.
         settings: What is set for them, in words.
         stories: Groups that have a story.
-        shown: Findings that the page shows.
+        on_page: Findings that the page shows.
     """
 
     readers: Mapping[str, pa.Table]
@@ -117,13 +119,13 @@ class _Kept:
     sizes: Mapping[str, Sequence[Fact]]
     settings: Mapping[str, str]
     stories: frozenset[str]
-    shown: frozenset[str]
+    on_page: frozenset[str]
 
 
-def _view(row: Mapping[str, Any], kept: _Kept, figures: tuple[Figure, ...]) -> TopicView:
+def _view(row: Mapping[str, Any], of_topics: _OfTopics, figures: tuple[Figure, ...]) -> TopicView:
     topic = row["topic"]
     anchor = topic_anchor(topic)
-    findings = kept.findings.get(topic)
+    findings = of_topics.findings.get(topic)
     rank = row["rank"]
     return TopicView(
         anchor=anchor,
@@ -131,13 +133,13 @@ def _view(row: Mapping[str, Any], kept: _Kept, figures: tuple[Figure, ...]) -> T
         severity=_NO_SEVERITY if rank is None else SEVERITIES[rank],
         facts=(
             *_facts(row),
-            *kept.sizes.get(topic, _NO_SIZES),
-            Fact("Set for the topic", Cell(kept.settings[topic])),
+            *of_topics.sizes.get(topic, _NO_SIZES),
+            Fact("Set for the topic", Cell(of_topics.settings[topic])),
         ),
-        findings=() if findings is None else tuple(_clauses(findings, kept.shown)),
+        findings=() if findings is None else tuple(_clauses(findings, of_topics.on_page)),
         notes=(_BETWEEN,) if figures else (),
         figures=figures,
-        grids=tuple(_grids(row, anchor, kept)),
+        grids=tuple(_grids(row, anchor, of_topics)),
     )
 
 
@@ -145,27 +147,27 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("Groups that read it, or did", Cell(f"{row['readers']:,}"))
     if row["partitions"]:
         unknown = row["unknown"]
-        sign = ">= " if unknown and unknown < row["partitions"] else ""
+        sign = ">= " if unknown else "~ " if row["near"] else ""
         known = f"{sign}{row['lag']:,}" if unknown < row["partitions"] else _UNKNOWN
         yield Fact("Lag, of all groups", Cell(known))
         if unknown:
             yield Fact("Lag not known", Cell(f"{unknown:,} of {row['partitions']:,} partitions"))
 
 
-def _grids(row: Mapping[str, Any], anchor: str, kept: _Kept) -> Iterator[Grid]:
+def _grids(row: Mapping[str, Any], anchor: str, of_topics: _OfTopics) -> Iterator[Grid]:
     topic = row["topic"]
     yield from _grid(
         (f"{anchor}-readers", "Groups that read it, or did", "evaluations/topic_readers"),
-        kept.readers.get(topic),
+        of_topics.readers.get(topic),
         _READERS,
-        kept.stories,
+        of_topics.stories,
         row["readers"],
     )
     yield from _grid(
         (f"{anchor}-lag", "Partitions, the largest lag first", "evaluations/lag"),
-        kept.lags.get(topic),
+        of_topics.lags.get(topic),
         _LAGS,
-        kept.stories,
+        of_topics.stories,
         row["partitions"],
     )
 
@@ -186,12 +188,12 @@ def _grid(
         yield of_so_many(made, number, source)
 
 
-def _clauses(findings: pa.Table, shown: frozenset[str]) -> Iterator[Clause]:
+def _clauses(findings: pa.Table, on_page: frozenset[str]) -> Iterator[Clause]:
     for each in findings.to_pylist():
         name = each["finding_id"]
         yield Clause(
             name_cut(each["message"], LONGEST_SENTENCE),
-            f"#finding-{name}" if name in shown else "",
+            f"#finding-{name}" if name in on_page else "",
             each["severity"],
         )
 
@@ -212,16 +214,18 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
 
     Returns:
         `topic`, `readers`, `partitions` (of groups), `lag` (of those where it is known), `unknown`
-        (of how many it is not), `rank` (of the worst finding; null where there is none).
+        (of how many it is not), `near` (of how many the end is interpolated), `rank` (of the worst
+        finding; null where there is none).
     """
-    lag = pl.col("lag").cast(pl.Int64)
+    lag, bound = pl.col("lag").cast(pl.Int64), pl.col("log_end_bound").cast(pl.String)
     lags = _added(
         each.group_by("topic").agg(
             pl.len().cast(pl.Int64).alias("partitions"),
             lag.clip(0).sum().alias("lag"),
             lag.is_null().sum().cast(pl.Int64).alias("unknown"),
+            (bound == _INTERPOLATED).fill_null(value=False).sum().cast(pl.Int64).alias("near"),
         )
-        for each in _pieces(read, "lag", ["topic", "lag"])
+        for each in _pieces(read, "lag", ["topic", "lag", "log_end_bound"])
     )
     readers = _added(
         each.group_by("topic").agg(pl.len().cast(pl.Int64).alias("readers"))
@@ -234,21 +238,34 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
             {name: number for number, name in enumerate(SEVERITIES)}, return_dtype=pl.Int64
         )
     )
-    ranks = pl.concat(
-        each.filter(pl.col("topic").is_not_null()).group_by("topic").agg(place.min().alias("rank"))
-        for each in _pieces(read, "findings", ["topic", "severity"])
+    worst = _folded(
+        (
+            each.filter(pl.col("topic").is_not_null())
+            .group_by("topic")
+            .agg(place.min().alias("rank"))
+            for each in _pieces(read, "findings", ["topic", "severity"])
+        ),
+        pl.col("rank").min(),
     )
-    worst = ranks.group_by("topic").agg(pl.col("rank").min())
     known = lags.join(readers, on="topic", how="full", coalesce=True)
     rows = known.join(worst, on="topic", how="left").with_columns(
-        pl.col("readers", "partitions", "lag", "unknown").fill_null(0)
+        pl.col("readers", "partitions", "lag", "unknown", "near").fill_null(0)
     )
     order = ["rank", "lag", "topic"]
     return rows.sort(order, descending=[False, True, False], nulls_last=True)
 
 
 def _added(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(parts).group_by("topic").agg(pl.exclude("topic").sum())
+    """Return sums by topic, of rows that go by."""
+    return _folded(parts, pl.exclude("topic").sum())
+
+
+def _folded(parts: Iterable[pl.DataFrame], how: pl.Expr) -> pl.DataFrame:
+    """Return one row a topic of parts with one row a topic each; there is one part at least."""
+    return reduce(
+        lambda held, part: pl.concat([held, part]).group_by("topic").agg(how),
+        parts,
+    )
 
 
 def _first_of_each(
@@ -279,9 +296,10 @@ def _first_of_each(
 
 # What a topic holds, how it grows, and what is set for it.
 
+_GROWTH: Final = "Bytes a day, of what is kept"
 _NO_SIZES: Final = (
     Fact("Bytes", Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
-    Fact("Bytes a day", Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
+    Fact(_GROWTH, Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
 )
 _COMPACT: Final = "compact"
 
@@ -326,7 +344,7 @@ def _facts_of_files(logs: pl.DataFrame, *, is_compacted: bool) -> tuple[Fact, ..
     )
     return (
         Fact("Bytes, of one copy", Cell(held)),
-        Fact("Bytes a day", Cell(_rate(logs, is_compacted))),
+        Fact(_GROWTH, Cell(_rate(logs, is_compacted))),
     )
 
 
@@ -346,7 +364,7 @@ def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
     return {
         each["resource"]: each["value"] or ""
         for each in _configs(read, topics)
-        if each["name"] == _KEPT[0]
+        if each["name"] == _RETENTION_SETTINGS[0]
     }
 
 
@@ -360,16 +378,16 @@ def _configs(read: WorkspaceTables, topics: Sequence[str]) -> list[dict[str, Any
 
 
 def _settings(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
-    """Return by topic what of `_KEPT` is set for it, or that nothing is or tells."""
+    """Return by topic what of `_RETENTION_SETTINGS` is set for it, or that nothing is or tells."""
     is_told = any(each["topic"] == CLUSTER_METADATA for each in read.manifest["partitions"])
     nothing = (
-        "nothing that deletes: the brokers' settings hold"
+        "no retention of its own in the metadata log that was read"
         if is_told
         else f"{_UNKNOWN}: the metadata log is not in the dump"
     )
     found: dict[str, list[str]] = {}
     for each in _configs(read, topics):
-        if each["name"] in _KEPT:
+        if each["name"] in _RETENTION_SETTINGS:
             found.setdefault(each["resource"], []).append(f"{each['name']}={each['value']}")
     return {each: harmless(", ".join(found.get(each, ())) or nothing) for each in topics}
 

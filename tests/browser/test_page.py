@@ -246,3 +246,34 @@ def test_on_a_narrow_screen_the_lag_is_on_it(audit: Browser, table: str) -> None
         f"#{table} tbody tr > :nth-child({place})",
     )
     assert right <= 360
+
+
+def test_a_person_jumps_to_the_view_of_a_topic_with_the_keyboard_alone(audit: Browser) -> None:
+    assert seen(audit, ".topic .inside") == []
+    tab_to(audit, "#filter")
+    audit.ask("Input.insertText", text="invoices")
+    press(audit, "Enter")
+    assert len(seen(audit, ".topic .inside")) == 1
+    name = audit.run(
+        "return document.activeElement.closest('.topic').querySelector('h3').innerText"
+    )
+    assert name.split()[-1] == "invoices"
+    (shown,) = seen(audit, ".tools output")
+    assert "1 topic, " in shown
+
+
+def test_the_name_of_a_topic_in_a_table_leads_to_its_view(audit: Browser) -> None:
+    place = seen(audit, "#lag-table thead th").index("Topic") + 1
+    name = audit.run(
+        "const link = document.querySelector(arguments[0]); link.click(); return link.textContent",
+        f"#lag-table tbody tr > :nth-child({place}) a",
+    )
+    (heading,) = seen(audit, ".topic[open] h3")
+    assert heading.split()[-1] == name
+
+
+def test_printed_what_is_closed_stays_closed(audit: Browser) -> None:
+    audit.show(1280, media="print")
+    assert seen(audit, ".story .inside") == []
+    audit.run("document.querySelector('.topic').open = true")
+    assert len(seen(audit, ".story .inside")) == 1

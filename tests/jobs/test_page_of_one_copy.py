@@ -26,6 +26,7 @@ TABLES = {
     "rebalances-table": "group_churn",
 }
 """What tables of the page are of; in stories those of events are of `group_events`."""
+TOOL = "console-consumer-"
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +70,13 @@ def test_every_row_that_is_not_whole_is_marked(audited: Path) -> None:
             continue
         rows = stored.read(name)
         mine = rows if whose is None else rows.filter(pc.equal(rows["group_id"], whose))
-        assert mine.num_rows == len(grid.rows)
-        lacking = _lacking(mine)
+        # Groups that a tool named alike are one line, which is marked where any of them is.
+        is_alike = pc.starts_with(mine["group_id"], TOOL)
+        alike, apart = mine.filter(is_alike), mine.filter(pc.invert(is_alike))
+        if grid.anchor != "groups-table" or alike.num_rows < 2:
+            alike, apart = mine.slice(0, 0), mine
+        assert apart.num_rows + bool(alike.num_rows) == len(grid.rows)
+        lacking = _lacking(apart) + bool(_lacking(alike))
         assert marks_of(grid) == lacking, grid.anchor
         seen[name] = seen.get(name, 0) + lacking
     assert {each for each in seen if seen[each]} >= {"audited_groups", "group_events"}

@@ -7,13 +7,15 @@ from typing import Final
 
 from reports.page.model import Subject
 from reports.page.subjects.backlogs import lag, share
+from reports.page.subjects.capacity import capacity
 from reports.page.subjects.internal_topics import consistency, internal_topics
 from reports.page.subjects.members import assignment, rebalances
 from reports.page.subjects.offsets import expiry, removals
 from reports.page.workspace_tables import WorkspaceTables
 
 _ALL: Final[tuple[Callable[[WorkspaceTables, frozenset[str]], Subject | None], ...]] = (
-    *(expiry, removals, lag, assignment, rebalances, share, internal_topics, consistency),
+    *(expiry, removals, lag, assignment, rebalances, share),
+    *(internal_topics, capacity, consistency),
 )
 
 

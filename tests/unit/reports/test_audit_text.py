@@ -49,13 +49,13 @@ INFO = finding("group-7", "partitions_unread", severity="info", message="nobody 
 
 
 def audit_text(
-    found: list[dict[str, Any]],
+    findings: list[dict[str, Any]],
     output_format: OutputFormat | str = "text",
     changes: pa.Table | None = None,
 ) -> str:
-    rows = rows_of("findings", found)
-    counts = Counter((each["rule"], each["severity"]) for each in found)
-    severities = Counter(each["severity"] for each in found)
+    rows = rows_of("findings", findings)
+    counts = Counter((each["rule"], each["severity"]) for each in findings)
+    severities = Counter(each["severity"] for each in findings)
     elections = elections_of(rows_of("divergences", [LINE]))
     sums = [incident_sums(in_order(rows), elections)]
     incidents = incidents_in(*incidents_of(sums, elections))
@@ -102,7 +102,7 @@ def test_what_an_incident_has_is_not_listed_once_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "output_format",
     [
         OutputFormat("text", table="findings"),
         OutputFormat("text", sort="GROUP"),
@@ -110,8 +110,8 @@ def test_what_an_incident_has_is_not_listed_once_more() -> None:
     ],
     ids=["table", "sort", "only-problems"],
 )
-def test_who_asks_for_rows_has_each_finding_and_nothing_else(asked: OutputFormat) -> None:
-    text = audit_text([*ELECTION, WARNING, INFO], asked)
+def test_who_asks_for_rows_has_each_finding_and_nothing_else(output_format: OutputFormat) -> None:
+    text = audit_text([*ELECTION, WARNING, INFO], output_format)
     assert "things are wrong" not in text
     for number in range(5):
         assert f"group-{number} lost 4" in text

@@ -26,8 +26,8 @@ from reports.charts.offsets import (
     retention_matrix,
     share_window,
 )
-from reports.page.groups import sparkline
 from reports.page.rows import labels
+from reports.page.sparklines import sparkline
 
 NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")
 TIMES = ("2026-11-21T09:20:36.059Z", "2026-11-22T09:20:36.059Z")

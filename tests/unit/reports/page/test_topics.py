@@ -35,7 +35,7 @@ def reader(topic: str, group: str) -> dict[str, Any]:
     return {"topic": topic, "group_id": group, "group_type": "consumer", "how": "owns"}
 
 
-def file(topic: str, base: int, size: int, hours: float | None, **said: Any) -> dict[str, Any]:
+def file(topic: str, base: int, size: int, hours: float | None, **columns: Any) -> dict[str, Any]:
     """A file of a log on `broker-1`; its newest record is so many hours after `AT`."""
     newest = None if hours is None else AT + timedelta(hours=hours)
     log = {"topic": topic, "partition": 0, "copy": "broker-1", "base_offset": base}
@@ -44,7 +44,7 @@ def file(topic: str, base: int, size: int, hours: float | None, **said: Any) -> 
         "size_bytes": size,
         "largest_timestamp": newest,
         "is_largest": hours is not None,
-        **said,
+        **columns,
     }
 
 
@@ -77,6 +77,12 @@ def test_a_lag_that_is_not_known_is_no_part_of_the_sum() -> None:
     assert facts(view)["Lag, of all groups"] == "cannot tell"
 
 
+def test_a_lag_whose_end_is_interpolated_is_about_so_many() -> None:
+    near = {**lag("billing", "orders", 7), "log_end_bound": "interpolated"}
+    (view,) = page({"lag": [near]}).topics
+    assert facts(view)["Lag, of all groups"] == "~ 7"
+
+
 def test_topics_with_the_worst_findings_come_first_then_the_largest_lags() -> None:
     topics = page(
         {"lag": [lag("billing", "small", 1), lag("billing", "large", 9), lag("billing", "bad", 0)]},
@@ -102,7 +108,7 @@ def test_bytes_a_day_are_those_behind_the_first_file_that_is_done() -> None:
     ]
     (view,) = page({"lag": [lag("billing", "orders", 7)], "data_segments": files}).topics
     assert facts(view)["Bytes, of one copy"] == "9.1 kB in 4 files of 1 partition"
-    assert facts(view)["Bytes a day"] == "4.0 kB"
+    assert facts(view)["Bytes a day, of what is kept"] == "4.0 kB"
 
 
 def test_bytes_a_day_of_some_partitions_are_a_bound() -> None:
@@ -112,7 +118,7 @@ def test_bytes_a_day_of_some_partitions_are_a_bound() -> None:
         file("orders", 0, 500, None, partition=1),
     ]
     (view,) = page({"lag": [lag("billing", "orders", 7)], "data_segments": files}).topics
-    assert facts(view)["Bytes a day"] == ">= 2.0 kB (of 1 of 2 partitions)"
+    assert facts(view)["Bytes a day, of what is kept"] == ">= 2.0 kB (of 1 of 2 partitions)"
 
 
 def test_where_nothing_tells_how_a_topic_grows_the_reason_is_said() -> None:
@@ -129,7 +135,7 @@ def test_where_nothing_tells_how_a_topic_grows_the_reason_is_said() -> None:
         ),
     ):
         (view,) = page({"lag": lags, **tables}).topics
-        assert facts(view)["Bytes a day"].startswith(f"cannot tell: {reason}")
+        assert facts(view)["Bytes a day, of what is kept"].startswith(f"cannot tell: {reason}")
 
 
 def test_what_is_set_for_a_topic_is_told_by_the_metadata_log_alone() -> None:
@@ -139,7 +145,9 @@ def test_what_is_set_for_a_topic_is_told_by_the_metadata_log_alone() -> None:
     log = {**MANIFEST["partitions"][0], "topic": "__cluster_metadata"}
     manifest: Manifest = {**MANIFEST, "partitions": [*MANIFEST["partitions"], log]}  # type: ignore[list-item,typeddict-item]
     (view,) = page(lags, manifest=manifest).topics
-    assert facts(view)["Set for the topic"] == "nothing that deletes: the brokers' settings hold"
+    assert facts(view)["Set for the topic"] == (
+        "no retention of its own in the metadata log that was read"
+    )
     hour = {
         "resource_type": "topic",
         "resource": "orders",
