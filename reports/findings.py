@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from reports.layout.cells import with_times_as_text
 from reports.layout.section import (
     Rows,
+    first_of_each,
     folded,
     scanned,
 )
@@ -168,22 +169,6 @@ def _changes(changes: Rows) -> dict[str, int]:
 
 def _worst_by_rule(findings: Rows) -> dict[str, dict[str, str]]:
     """Return the first finding of each rule: the most severe come first."""
-    first = folded(findings, partial(first_of_rules, most=1), _NAMED).select(list(_NAMED))
+    first = folded(findings, partial(first_of_each, of="rule", most=1), _NAMED)
+    first = first.select(list(_NAMED))
     return {each.pop("rule"): each for each in first.sort_by("rule").to_pylist()}
-
-
-def first_of_rules(findings: Iterable[pa.Table], most: int) -> pa.Table:
-    """Return the first findings of each rule, in their order.
-
-    Args:
-        findings: Rows of `findings` in their order, some at a time; at least once.
-        most: So many of each.
-    """
-    held: list[pa.Table] = []
-    for each in findings:
-        rows = pa.concat_tables([*held, each])
-        rules = pl.DataFrame({"rule": pl.from_arrow(rows["rule"])}).with_row_index("nth")
-        first = rules.group_by("rule").head(most)["nth"].sort()
-        # Only what is returned is gathered.
-        held = [rows.take(first.to_arrow())]
-    return held[0]

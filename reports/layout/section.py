@@ -252,6 +252,29 @@ def first_in_order(pieces: Iterable[pa.Table], order: Order, most: int) -> pa.Ta
     return held[0]
 
 
+def first_of_each(
+    pieces: Iterable[pa.Table], of: str, most: int, order: Order | None = None
+) -> pa.Table:
+    """Return the first rows of each value of a column, in their order.
+
+    Args:
+        pieces: Of a table, at least one; in its order where there is no other.
+        of: The column.
+        most: So many rows of each value.
+        order: Which rows come first; None is those that do in the table.
+    """
+    held: list[pa.Table] = []
+    for each in pieces:
+        rows = pa.concat_tables([*held, each])
+        if order is not None:
+            rows = rows.take(pc.sort_indices(rows, list(order)))
+        values = pl.DataFrame({of: pl.from_arrow(rows[of])}).with_row_index("nth_row")
+        first = values.group_by(of).head(most)["nth_row"].sort()
+        # Only what is returned is gathered.
+        held = [rows.take(first.to_arrow())]
+    return held[0]
+
+
 def words_in(rows: Rows, column: str) -> set[str | None]:
     """Return the values of a column of a table that may be too large to be held."""
     return {

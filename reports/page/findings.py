@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow.compute as pc
 
-from reports.findings import first_of_rules
+from reports.layout.section import first_of_each
 from reports.page.model import Cell, Finding, Record, Rule
 from reports.page.texts import (
     LONGEST_SENTENCE,
@@ -96,7 +96,8 @@ def _first_of_each_rule(read: WorkspaceTables) -> tuple[dict[str, _OfRule], dict
     for piece in read.scan("findings", ["rule"]):
         values = piece["rule"].value_counts().to_pylist()
         counts.update({each["values"]: each["counts"] for each in values})
-    first = read.folded("findings", partial(first_of_rules, most=MOST_OF_A_RULE), _ID_OF_RULE)
+    of_rules = partial(first_of_each, of="rule", most=MOST_OF_A_RULE)
+    first = read.folded("findings", of_rules, _ID_OF_RULE)
     is_shown = pc.field("finding_id").isin(first["finding_id"].combine_chunks())
     rows_of: dict[str, list[Row]] = {}
     # An id may be that of two findings: the order is the same, so that the first ones are shown.

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.charts.groups import records_committed
+from reports.layout.section import first_of_each
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, TopicView
 from reports.page.rows import (
     Shown,
@@ -281,17 +282,16 @@ def _first_of_each(
         return {}
     wanted = list(dict.fromkeys(["topic", *columns]))
     is_of = pc.field("topic").isin(pa.array(topics, pa.string()))
-    pieces = read.in_order(name, wanted) if by is None else read.tables.pieces(name, wanted)
-    held: dict[str, pa.Table] = {}
-    for piece in pieces:
-        rows = piece.filter(is_of)
-        for topic in pc.unique(rows["topic"]).to_pylist():
-            mine = rows.filter(pc.field("topic") == topic)
-            both = pa.concat_tables([held[topic], mine]) if topic in held else mine
-            if by is not None:
-                both = both.sort_by([(by, "descending"), ("group_id", "ascending")])
-            held[topic] = both.slice(0, most)
-    return held
+    order = None if by is None else [(by, "descending"), ("group_id", "ascending")]
+
+    def first_of(pieces: Iterable[pa.Table]) -> pa.Table:
+        return first_of_each((each.filter(is_of) for each in pieces), "topic", most, order)
+
+    first = read.folded(name, first_of, wanted)
+    return {
+        topic: first.filter(pc.field("topic") == topic)
+        for topic in pc.unique(first["topic"]).to_pylist()
+    }
 
 
 # What a topic holds, how it grows, and what is set for it.
