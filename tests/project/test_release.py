@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from analytics.version import DOOR, PACKAGES, VERSION
+from analytics.version import DOOR, VERSION
 from release.artifacts import ReleaseRefusedError, write_release
-from tests.support.checkout import files_of
+from tests.support.released import COMMITTED_AT, committed_checkout, released
 from tests.support.worker_environments import pins_of
 
 NAME = f"groupscope-{VERSION}"
@@ -26,30 +26,16 @@ FILES = [
     f"{NAME}.tar.gz",
     "groupscope.zip",
 ]
-GIT = ["git", "-c", "user.name=someone", "-c", "user.email=someone@example.org"]
-OF_A_RELEASE = {*PACKAGES, DOOR, "release", "requirements"}
 
 
 @pytest.fixture(scope="module")
 def checkout(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A commit of what lies here, and beside it something that is not committed."""
-    folder = tmp_path_factory.mktemp("checkout")
-    for path in files_of(repository):
-        if path.parts[0] in OF_A_RELEASE or len(path.parts) == 1:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes((repository / path).read_bytes())
-    dated = {**os.environ, "GIT_COMMITTER_DATE": "2026-11-21T09:00:00Z"}
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "All"]):
-        subprocess.run([*GIT, *words], cwd=folder, env=dated, check=True)
-    (folder / "analytics" / "not_committed.py").write_text("raise SystemExit\n", "utf-8")
-    return folder
+    return committed_checkout(repository, tmp_path_factory.mktemp("checkout"))
 
 
 @pytest.fixture(scope="module")
 def release(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist") / "release"
-    write_release(checkout, folder)
-    return folder
+    return released(checkout, tmp_path_factory.mktemp("dist") / "release")
 
 
 @pytest.mark.long
@@ -91,7 +77,7 @@ def test_what_is_not_committed_is_not_in_it(release: Path) -> None:
         shipped = {name for name in archive.namelist() if name.startswith(f"{DOOR}/")}
     with tarfile.open(release / f"{NAME}.tar.gz") as archive:
         sources = {each.removeprefix(f"{NAME}/") for each in archive.getnames()}
-        assert {each.mtime for each in archive.getmembers()} == {1795251600}
+        assert {each.mtime for each in archive.getmembers()} == {COMMITTED_AT}
         assert {each.uname or each.uid for each in archive.getmembers()} == {0}
     assert not [each for each in shipped | sources if "not_committed" in each]
     # The wheel is made of the source archive, so nothing that it needs is missing there.
