@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from analytics.version import DOOR, PACKAGES
+from analytics.version import DOOR, PACKAGES, VERSION
 from tests.support.built_wheel import built_wheel
 from tests.support.checkout import files_of
 from tests.support.worker_environments import pins_of, python_with
@@ -143,13 +143,10 @@ def test_what_others_import_comes_from_one_package(
     )
 
 
-def test_a_package_that_is_not_whole_is_one_line(installed: Path, tmp_path: Path) -> None:
-    (libraries,) = installed.parent.glob("lib/python*/site-packages")
-    shutil.copytree(libraries / DOOR, tmp_path / DOOR)
-    shutil.rmtree(tmp_path / DOOR / "reports")
-    program = "from groupscope.jobs.cli.main import check_one_root; check_one_root()"
-    ran = run(installed / "python", "-c", program, cwd=tmp_path)
-    assert "the package `groupscope.reports` is missing beside `groupscope.jobs`" in ran.stderr
+def test_the_package_is_the_command(installed: Path, tmp_path: Path) -> None:
+    ran = run(installed / "python", "-m", DOOR, "--version", cwd=tmp_path)
+    assert ran.stdout == f"groupscope, version {VERSION}\n"
+    assert run(installed / DOOR, "--version", cwd=tmp_path).stdout == ran.stdout
 
 
 @pytest.mark.long
