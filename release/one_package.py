@@ -26,7 +26,7 @@ class ImportNotMovedError(Exception):
     """A module names another one in a way that would still lead to a top-level package."""
 
 
-class BuildOnePackage(build_py):  # type: ignore[misc] - setuptools has no types
+class BuildOnePackage(build_py):  # type: ignore[misc]  # has no types
     """Copies packages as setuptools does, then moves all others below the one."""
 
     def run(self) -> None:
