@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DUMP   := examples/kafka-4.3.1-failover
 OUT    ?= demo-out
-PACKAGES := analytics jobs reports schemas
+PACKAGES := groupscope analytics jobs reports schemas
 RELEASE ?= 4.4.0
 SEED    ?= 1
 SECONDS_OF_ACTS ?= 90
@@ -126,6 +126,11 @@ zip: wheel ## dist/groupscope.zip, for spark-submit --py-files
 	@cp "$$(ls -t dist/groupscope-*.whl | head -n 1)" dist/groupscope.zip
 	@ls dist/groupscope.zip
 
+# Of the last commit, whatever else lies here; the same commit is the same bytes.
+.PHONY: release
+release: setup ## dist/release: wheel, source archive, zip, pins, bill of materials, SHA256SUMS
+	@$(BIN)/python -m release dist/release
+
 WORKER := dist/worker
 
 # Whatever is unpacked of it runs where $(PYTHON) lies in the same place.
@@ -139,6 +144,7 @@ worker: requirements/worker.txt ## dist/worker.tar.gz, what executors need, for 
 .PHONY: lock
 lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile pyproject.toml --extra test $(LOCKED) -o requirements/setup.txt
+	uv pip compile pyproject.toml $(LOCKED) $(OF_PROGRAM) -o requirements/runtime.txt
 	uv pip compile pyproject.toml $(LOCKED) $(OF_WORKERS) -o requirements/worker.txt
 	uv pip compile requirements/bench.in $(LOCKED) -o requirements/bench.txt
 	uv pip compile requirements/fuzz.in $(LOCKED) -o requirements/fuzz.txt
@@ -146,8 +152,10 @@ lock: ## pin again what pyproject.toml asks for (needs uv)
 # Hashes and no hosts: the lock says what, the reader's pip says from where.
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
           --custom-compile-command "make lock" --quiet
-# The same pins without what tests need; Spark brings its own Python.
-OF_WORKERS := --constraint requirements/setup.txt --no-emit-package pyspark --no-emit-package py4j
+# The same pins without what tests need.
+OF_PROGRAM := --constraint requirements/setup.txt
+# Spark brings its own Python.
+OF_WORKERS := $(OF_PROGRAM) --no-emit-package pyspark --no-emit-package py4j
 
 .PHONY: clean
 clean: ## remove what builds and runs left (not .venv)

@@ -1,4 +1,4 @@
-"""The four packages in an archive, for executors that do not have them.
+"""The packages in an archive, for executors that do not have them.
 
 What is sent is what runs here, so both sides have the same code, whatever is installed over there.
 An archive that a session was given is served from where it lies, for as long as the session lives:
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from analytics.version import PACKAGES, VERSION
+from analytics.version import DOOR, PACKAGES, VERSION
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -77,8 +77,9 @@ def write_package_archive(folder: Path) -> Path:
 
     written = folder / "packages.zip"
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in PACKAGES:
-            for name, file in _files_below(package, files(package)):
+        # In a checkout they lie beside the door, in a wheel below it.
+        for top in dict.fromkeys(each.partition(".")[0] for each in (DOOR, *PACKAGES)):
+            for name, file in _files_below(top, files(top)):
                 entry = zipfile.ZipInfo(name, _EARLIEST)
                 entry.external_attr = _READABLE
                 archive.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)

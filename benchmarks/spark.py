@@ -23,12 +23,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from analytics import KafkaDump
 from analytics.dump.records.segment_reader import read_segment
 from benchmarks.data import Data, segments_in, size_of
 from benchmarks.measure import Contestant, Times, interleaved, ratio, tree_cpu
 from benchmarks.report import Figure, Report
 from benchmarks.warm_session import commands_in
+from groupscope import KafkaDump
 from jobs.cli.console import Console
 from jobs.spark.session import spark_session
 from jobs.workspaces.decoding import decode_into

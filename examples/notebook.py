@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from analytics import open_dump
+from groupscope import open_dump
 
 BUNDLED = Path(__file__).with_name("kafka-4.3.1-failover")
 

@@ -3,6 +3,6 @@
 Everything after the file's name is groupscope's own command line.
 """
 
-from jobs.cli.main import main
+from groupscope.__main__ import main
 
 main()

@@ -29,8 +29,8 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 
-_PACKAGES: Final[Mapping[str, str]] = {"region": "analytics.seeds.region"}
-"""Packages of questions that are not beside this module: those about designs of no release."""
+_PACKAGES: Final[Mapping[str, str]] = {"region": "..seeds.region"}
+"""Packages that are not beside this module, seen from here: those about designs of no release."""
 
 
 class UnknownQuestionError(KeyError):
@@ -49,8 +49,8 @@ def question(name: str) -> Question[Any, Any]:
     if name not in QUESTIONS:
         hint = did_you_mean(name, QUESTIONS, "there are")
         raise UnknownQuestionError(f"there is no question {name!r}: {hint}")
-    package = _PACKAGES.get(name, f"analytics.questions.{name}")
-    found: Question[Any, Any] = getattr(import_module(f"{package}.question"), QUESTIONS[name])
+    module = import_module(f"{_PACKAGES.get(name, f'.{name}')}.question", __package__)
+    found: Question[Any, Any] = getattr(module, QUESTIONS[name])
     return found
 
 

@@ -18,7 +18,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from analytics import KafkaDump, open_dump, ship_packages
+from groupscope import KafkaDump, open_dump, ship_packages
 
 
 def main(inputs: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from analytics import open_dump
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.registry import audited_questions
+from groupscope import open_dump
 
 DUMP = Path(sys.argv[1])
 

@@ -100,7 +100,7 @@ class CommandGroup(click.Group):
         """Return the command, importing its module; None where there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"jobs.commands.{cmd_name}")
+        module = importlib.import_module(f"...commands.{cmd_name}", __name__)
         # A command named like a builtin is a function with an underscore behind it.
         found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         command = cast("click.Command", found)
@@ -374,15 +374,16 @@ def check_one_root() -> None:
         InstallationError: A package is missing, or two come from different places; names both.
     """
     roots = {package: _root(package) for package in PACKAGES}
-    ours = roots["jobs"]
+    jobs = __name__.removesuffix(".cli.main")
+    ours = roots[jobs]
     for package, root in roots.items():
         if root is None:
             raise InstallationError(
-                f"the package `{package}` is missing beside `jobs` in {ours}: install again"
+                f"the package `{package}` is missing beside `{jobs}` in {ours}: install again"
             )
         if root != ours:
             raise InstallationError(
-                f"`{package}` comes from {root} and `jobs` from {ours}: another distribution"
+                f"`{package}` comes from {root} and `{jobs}` from {ours}: another distribution"
                 f" owns that name; give groupscope a virtual environment of its own"
             )
 

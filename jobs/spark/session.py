@@ -328,7 +328,7 @@ def _settings(
         settings["spark.log.level"] = "WARN" if console.verbose else "ERROR"
     if not submitted and not console.verbose:
         log4j = stack.enter_context(
-            resources.as_file(resources.files("jobs.spark") / "log4j2.properties")
+            resources.as_file(resources.files(__package__) / "log4j2.properties")
         )
         jvm.append(f"-Dlog4j2.configurationFile={log4j.as_uri()}")
     if jvm:

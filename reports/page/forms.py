@@ -70,13 +70,13 @@ def rendered(template: str, page: object, policy: str = _POLICY, script: str = "
 
 @cache
 def _script() -> str:
-    return files("reports.page").joinpath(_TEMPLATES, _SCRIPT).read_text(encoding="utf-8")
+    return files(__package__).joinpath(_TEMPLATES, _SCRIPT).read_text(encoding="utf-8")
 
 
 @cache
 def _template(name: str) -> Template:
     environment = Environment(
-        loader=PackageLoader("reports.page", _TEMPLATES),
+        loader=PackageLoader(__package__, _TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -39,9 +39,9 @@ pytestmark = pytest.mark.long
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python as executors are to have it."""
     python = python_with(tmp_path_factory.mktemp("worker") / "environment", LIBRARIES)
-    imported = [str(python), "-c", "import analytics"]
+    imported = [str(python), "-c", "import groupscope"]
     ran = subprocess.run(imported, cwd=python.parent, capture_output=True, text=True, check=False)
-    assert "No module named 'analytics'" in ran.stderr
+    assert "No module named 'groupscope'" in ran.stderr
     return python
 
 

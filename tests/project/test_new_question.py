@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path("examples") / "new_question"
-PACKAGES = ("analytics", "jobs", "reports", "schemas")
+PACKAGES = ("groupscope", "analytics", "jobs", "reports", "schemas")
 REGISTRY = Path("analytics") / "questions" / "registry.py"
 LINE = '    "quiet_groups": "QUIET_GROUPS",\n'
 MOST_FILES = 8

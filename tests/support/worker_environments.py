@@ -37,13 +37,18 @@ def python_with(folder: Path, packages: set[str]) -> Path:
         Its Python.
     """
     venv.create(folder, with_pip=False, symlinks=True)
+    link_packages(folder, packages)
+    return folder / "bin" / "python"
+
+
+def link_packages(folder: Path, packages: set[str]) -> None:
+    """Give an environment some of the packages of this one."""
     (libraries,) = folder.glob("lib/python*/site-packages")
     for package in packages:
         for entry in _entries_of(package):
             link = libraries / entry.name
             if not link.exists():
                 link.symlink_to(entry)
-    return folder / "bin" / "python"
 
 
 def _entries_of(package: str) -> set[Path]:

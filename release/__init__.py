@@ -1,0 +1,1 @@
+"""How the distribution is built; nothing of it is shipped."""
