@@ -46,6 +46,7 @@ from reports.plain_text import printable
 # The subcommands, found by name and imported only when they run: `--help` answers at once.
 
 COMMANDS: Mapping[str, str] = {
+    "snapshot": "Take a dump of a running cluster.",
     "inspect": "Show what is in a dump.",
     "decode": "Write every record of a dump into tables.",
     "replay": "Compute what the coordinators knew at an instant.",

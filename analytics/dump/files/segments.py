@@ -30,6 +30,8 @@ PARTITION_METADATA = "partition.metadata"
 META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 QUORUM_STATE = "quorum-state"
+UNFINISHED_SNAPSHOT = ".unfinished-snapshot"
+"""In a folder into which `snapshot` writes, until all is there."""
 
 
 PARTITION_FILES = frozenset({LEADER_EPOCHS, PARTITION_METADATA, QUORUM_STATE})
