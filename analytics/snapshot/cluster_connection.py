@@ -140,8 +140,7 @@ class ClusterConnection:
             return self._net.run(coroutine, *arguments)
         except NotAnsweredError:
             raise
-        except Exception as error:
-            # Whatever the library raises of bytes that come from elsewhere, or of a broken network.
+        except Exception as error:  # noqa: BLE001 - of foreign bytes it raises whatever it likes
             is_passing = bool(getattr(error, "retriable", False))
             raise NotAnsweredError(self._reason(error), is_passing=is_passing) from None
 

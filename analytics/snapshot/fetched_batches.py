@@ -37,12 +37,14 @@ class FetchedBatches:
         first_offset: Base offset of the first; the offset asked for where its format, older than
             magic 2, names none. None where no batch is kept.
         last_offset: Of the last; None likewise.
+        has_gaps: Offsets or records are missing from the offset asked for up to the last one.
         needed: Bytes that the first batch takes, where not even that is whole; 0 otherwise.
     """
 
     size: int
     first_offset: int | None
     last_offset: int | None
+    has_gaps: bool = False
     needed: int = 0
 
 
@@ -62,12 +64,12 @@ def fetched_batches(records: bytes, offset: int, end: int) -> FetchedBatches:
     # Of what is shorter than offset, size and format number nothing can be said.
     starts = chain_starts(data, max(len(records) - MAGIC_AT, 0))
     if not starts.size:
-        return FetchedBatches(0, None, None, LOG_OVERHEAD if records else 0)
+        return FetchedBatches(0, None, None, needed=LOG_OVERHEAD if records else 0)
     sizes = size_fields(data)[starts].astype(np.int64) + LOG_OVERHEAD
     magic = data[starts + MAGIC_AT].view(np.int8)
     _check_headers(starts, sizes, magic, offset)
     if starts[0] + sizes[0] > len(records):
-        return FetchedBatches(0, None, None, int(sizes[0]))
+        return FetchedBatches(0, None, None, needed=int(sizes[0]))
     is_whole = starts + sizes <= len(records)
     starts, sizes, magic = starts[is_whole], sizes[is_whole], magic[is_whole]
     first, last = _offsets(data, starts, magic, offset)
@@ -78,7 +80,24 @@ def fetched_batches(records: bytes, offset: int, end: int) -> FetchedBatches:
     if not kept:
         return FetchedBatches(0, None, None)
     size = int(starts[kept - 1] + sizes[kept - 1])
-    return FetchedBatches(size, int(first[0]), int(last[kept - 1]))
+    has_gaps = _has_gaps(data, starts[:kept], magic[:kept], first[:kept], last[:kept], offset)
+    return FetchedBatches(size, int(first[0]), int(last[kept - 1]), has_gaps)
+
+
+def _has_gaps(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    magic: NDArray[np.int8],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    offset: int,
+) -> bool:
+    """Return whether a batch is missing, or records of one; of older formats nobody can say."""
+    count = gather_v2(data, starts)["count"].astype(np.int64)
+    before = np.r_[offset - 1, last[:-1]]
+    return bool(
+        ((magic != _NEWEST_MAGIC) | (count != last - first + 1) | (first > before + 1)).any()
+    )
 
 
 def _check_headers(

@@ -25,7 +25,6 @@ from analytics.dump.files.segments import (
 from analytics.errors import OutputRefusedError, WorkspaceError
 from analytics.workspace_lock import sole_writer
 
-SNAPSHOT_FILE: Final = "snapshot.json"
 END_OFFSETS_FILE: Final = "end-offsets.csv"
 
 _PRIVATE: Final = 0o700
@@ -33,7 +32,7 @@ _PRIVATE: Final = 0o700
 _SEGMENT_BYTES: Final = 1 << 30
 """As ``log.segment.bytes`` by default."""
 _MOST_OFFSETS: Final = 2**31 - 1
-"""Offsets in a segment are relative to its base, in 31 bits (``LogSegment.canConvertToRelative``)."""
+"""Offsets in a segment's index are relative to its base, in 31 bits (``LogSegment``)."""
 
 TopicPartition = tuple[str, int]
 

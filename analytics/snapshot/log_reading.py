@@ -40,6 +40,8 @@ FETCH_BYTES: Final = 4 << 20
 
 _READINGS: Final = 5
 """How often a log is read from its start before it is given up."""
+_STRETCHES: Final = 10
+"""How often reading goes on behind an end."""
 _WAIT_MS: Final = 500
 _BETWEEN: Final = 0.2
 _OFFSET_OUT_OF_RANGE: Final = 1
@@ -71,7 +73,7 @@ class Span:
         leader: Node id.
         epoch: Of that leader; -1 where brokers know none.
         start: First offset.
-        end: The offset after the last.
+        end: The offset after the last, or more: reading goes on where records are missing.
     """
 
     topic: str
@@ -88,17 +90,21 @@ class Reading:
 
     Attributes:
         span: What was to be read; null where nobody could say.
+        end: Where reading ended, or was to end.
         next_offset: Where reading would go on.
-        size: Bytes written.
         readings: How often it was begun.
+        size: Bytes written.
+        has_gaps: Offsets or records are missing in what was read.
         failure: Why the end was not reached; null where it was.
     """
 
     span: Span | None
+    end: int | None
     next_offset: int | None
-    size: int
     readings: int
-    failure: str | None
+    size: int = 0
+    has_gaps: bool = False
+    failure: str | None = None
 
 
 @dataclass(frozen=True)
@@ -137,28 +143,39 @@ class LogReader:
     def read(self, topic: str, partition: Partition, writer: LogWriter) -> Reading:
         """Read one partition; what was written of it stays, also where its end is not reached."""
         span = span_of(topic, partition)
-        readings = 0
-        position = _Position(0)
-        while True:
-            readings += 1
-            try:
-                if isinstance(span, str):
-                    raise _NotReadError(span)
-                position = _Position(span.start)
-                self._read_span(span, writer, position)
-            except _NotReadError as error:
-                known = None if isinstance(span, str) else span
-                next_offset = None if known is None else position.offset
-                return Reading(known, next_offset, writer.size, readings, str(error))
-            except _LogChangedError as error:
-                if readings == _READINGS:
-                    why = f"it changed {readings} times while it was read ({error})"
-                    return Reading(span, position.offset, writer.size, readings, why)
-                time.sleep(_BETWEEN * readings)
-                span = self._span_now(topic, partition)
-                writer.clear()
-            else:
-                return Reading(span, position.offset, writer.size, readings, None)
+        for readings in range(1, _READINGS + 1):
+            if isinstance(span, str):
+                break
+            position = _Position(span.start, span.end)
+            reading = self._reading(span, writer, position, readings)
+            if not position.has_changed or readings == _READINGS:
+                return reading
+            time.sleep(_BETWEEN * readings)
+            span = self._span_now(topic, partition)
+            writer.clear()
+        assert isinstance(span, str)
+        return Reading(None, None, None, readings, failure=span)
+
+    def _reading(
+        self, span: Span, writer: LogWriter, position: _Position, readings: int
+    ) -> Reading:
+        failure = None
+        try:
+            self._read_span(span, writer, position)
+        except _NotReadError as error:
+            failure = str(error)
+        except _LogChangedError as error:
+            position.has_changed = True
+            failure = f"it changed {readings} times while it was read ({error})"
+        return Reading(
+            span,
+            position.end,
+            position.offset,
+            readings,
+            size=writer.size,
+            has_gaps=position.has_gaps,
+            failure=failure,
+        )
 
     def _span_now(self, topic: str, partition: Partition) -> Span | str:
         """Return what is to be read of a log that has changed, once it has a leader again."""
@@ -185,28 +202,61 @@ class LogReader:
         return "the partition is gone", False
 
     def _read_span(self, span: Span, writer: LogWriter, position: _Position) -> None:
-        size = self._pace.fetch_bytes
-        while position.offset < span.end:
+        """Read to the end, and on where records are missing.
+
+        The cleaner removes a record for a newer one of its key. One that was removed before it was
+        read may have gone for one behind the end: whatever that is lies below the end of the log
+        now, and is there unless it was removed, too. So reading ends behind a stretch that lacks
+        nothing, or where the log has not grown.
+        """
+        for _ in range(_STRETCHES):
+            has_gaps = self._read_stretch(span, writer, position)
+            is_first = position.end == span.end
+            if not has_gaps and (not is_first or not position.has_gaps):
+                break
+            end = self._end_now(span)
+            if end <= position.end:
+                break
+            position.end = end
+        else:
+            raise _NotReadError("the cleaner removed what had just been written, time and again")
+        writer.end(span.start, position.end, position.offset)
+        position.offset = max(position.offset, position.end)
+
+    def _read_stretch(self, span: Span, writer: LogWriter, position: _Position) -> bool:
+        """Read to the end; return whether records are missing up to it."""
+        size, has_gaps = self._pace.fetch_bytes, False
+        while position.offset < position.end:
             records = self._fetched(span, position, size)
             if records is None:
                 # No record is left up to the end: the cleaner removed them all.
+                has_gaps = True
                 break
             try:
-                batches = fetched_batches(records, position.offset, span.end)
+                batches = fetched_batches(records, position.offset, position.end)
             except ForeignBatchesError as error:
-                raise _NotReadError(
-                    f"broker {span.leader} sent no batches of it: {error}"
-                ) from error
-            if batches.last_offset is None and not batches.needed:
-                break
+                why = f"broker {span.leader} sent no batches of it: {error}"
+                raise _NotReadError(why) from error
             if batches.needed:
                 # Brokers send the first batch whole (KIP-74); one that does not is asked for more.
                 size = _larger(size, batches.needed, position.offset)
-            else:
-                self._keep(batches, records, writer, position)
-                size = self._pace.fetch_bytes
-        writer.end(span.start, span.end, position.offset)
-        position.offset = max(position.offset, span.end)
+                continue
+            if batches.last_offset is None:
+                has_gaps = True
+                break
+            has_gaps |= batches.has_gaps
+            self._keep(batches, records, writer, position)
+            size = self._pace.fetch_bytes
+        position.has_gaps |= has_gaps
+        return has_gaps
+
+    def _end_now(self, span: Span) -> int:
+        described, _ = self._described_span(span.topic, span.partition)
+        if isinstance(described, str):
+            raise _NotReadError(described)
+        if (described.leader, described.epoch) != (span.leader, span.epoch):
+            raise _LogChangedError(f"broker {span.leader} no longer leads it")
+        return described.end
 
     def _keep(
         self, batches: FetchedBatches, records: bytes, writer: LogWriter, position: _Position
@@ -228,29 +278,23 @@ class LogReader:
             raise _NotReadError(self._silent[span.leader])
         until = time.monotonic() + self._pace.seconds
         while True:
-            is_silent = False
             try:
                 answer = self._partition_answer(span, position.offset, size)
             except NotAnsweredError as error:
-                why, is_over, is_silent = str(error), not error.is_passing, True
+                why = str(error)
+                if not error.is_passing or time.monotonic() + _BETWEEN > until:
+                    self._silent[span.leader] = why
+                    raise _NotReadError(why) from error
                 self._check_leader(span)
             else:
-                if answer is None:
-                    why, is_over = "the broker answers without it, which throttling does", False
-                elif answer.error_code:
-                    why, is_over = self._refused(answer.error_code)
-                elif answer.records:
+                if answer is not None and answer.records and not answer.error_code:
                     self._pace.wait(len(answer.records))
                     return bytes(answer.records)
-                elif answer.high_watermark >= span.end:
+                why_later = _why_without_records(answer, position.end)
+                if why_later is None:
                     return None
-                else:
-                    why = f"the high watermark is {answer.high_watermark}, not {span.end} yet"
-                    is_over = False
-            if is_over or time.monotonic() + _BETWEEN > until:
-                if is_silent:
-                    self._silent[span.leader] = why
-                raise _NotReadError(why)
+                if time.monotonic() + _BETWEEN > until:
+                    raise _NotReadError(why_later)
             time.sleep(_BETWEEN)
 
     def _check_leader(self, span: Span) -> None:
@@ -267,11 +311,6 @@ class LogReader:
         for each in described.partitions if described is not None else ():
             if each.partition == span.partition and each.leader not in (None, span.leader):
                 raise _LogChangedError(f"broker {span.leader} no longer leads it")
-
-    def _refused(self, code: int) -> tuple[str, bool]:
-        if code in _CHANGED:
-            raise _LogChangedError(error_name(code))
-        return error_name(code), not is_passing(code)
 
     def _partition_answer(self, span: Span, offset: int, size: int) -> Any:  # noqa: ANN401
         """Return what a fetch answers of the partition; null where it says nothing of it."""
@@ -306,6 +345,26 @@ class LogReader:
         return None
 
 
+def _why_without_records(answer: Any, end: int) -> str | None:  # noqa: ANN401 - untyped library
+    """Return why records may come later; None where the log has none up to the end.
+
+    Raises:
+        _LogChangedError: It is another log now.
+        _NotReadError: None will come.
+    """
+    if answer is None:
+        return "the broker answers without it, as it does where a quota is exceeded"
+    if answer.error_code in _CHANGED:
+        raise _LogChangedError(error_name(answer.error_code))
+    if answer.error_code and not is_passing(answer.error_code):
+        raise _NotReadError(error_name(answer.error_code))
+    if answer.error_code:
+        return error_name(answer.error_code)
+    if answer.high_watermark < end:
+        return f"the high watermark is {answer.high_watermark}, not {end} yet"
+    return None
+
+
 def _larger(size: int, needed: int, offset: int) -> int:
     """Return how many bytes to ask for next of a batch that did not come whole."""
     if size >= LARGEST_BATCH:
@@ -316,3 +375,6 @@ def _larger(size: int, needed: int, offset: int) -> int:
 @dataclass
 class _Position:
     offset: int
+    end: int
+    has_gaps: bool = False
+    has_changed: bool = False

@@ -1,4 +1,4 @@
-"""A snapshot from its first question to its name: what the cluster says, then its logs, then files."""
+"""A snapshot from its first question to its name: what a cluster says, its logs, then files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from analytics.dump.files.segments import SNAPSHOT
 from analytics.errors import ClusterUnreachableError
 from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError
 from analytics.snapshot.cluster_description import (
@@ -23,7 +24,6 @@ from analytics.snapshot.cluster_description import (
 )
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
-    SNAPSHOT_FILE,
     LogWriter,
     staged_folder,
     sync,
@@ -153,7 +153,8 @@ def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) ->
         leader=partition.leader if span is None else span.leader,
         leader_epoch=epoch,
         log_start_offset=partition.log_start_offset if span is None else span.start,
-        log_end_offset=partition.log_end_offset if span is None else span.end,
+        log_end_offset=partition.log_end_offset if span is None else reading.end,
+        has_gaps=reading.has_gaps,
         next_offset=reading.next_offset,
         bytes=reading.size,
         readings=reading.readings,
@@ -207,7 +208,7 @@ def _write(folder: Path, snapshot: Snapshot) -> None:
             write_topic_id(folder, partitions, topic.topic_id)
     _write_end_offsets(folder / END_OFFSETS_FILE, snapshot)
     content = msgspec.json.format(msgspec.json.encode(snapshot), indent=1)
-    (folder / SNAPSHOT_FILE).write_bytes(content + b"\n")
+    (folder / SNAPSHOT).write_bytes(content + b"\n")
 
 
 def _known(offsets: Mapping[tuple[str, int], int | None]) -> dict[tuple[str, int], int]:

@@ -75,7 +75,10 @@ class Log(Shape, frozen=True):
         leader: Node id of the broker that it was read from.
         leader_epoch: Of that leader; all of the log was read within it. Null before 2.1.
         log_start_offset: Where the log began when reading began.
-        log_end_offset: The high watermark then: batches that begin below it are there.
+        log_end_offset: The high watermark up to which it was read: all batches that begin below it
+            are there. That of `Snapshot.taken_at`, unless records are missing: a newer record of
+            their keys may lie above it, so that reading went on to where the log ended then.
+        has_gaps: Offsets or records between start and end are missing: the cleaner removed them.
         next_offset: The offset after the last record of the last batch that is there, or the end
             where no record is left below it.
         bytes: Of all batches.
@@ -90,6 +93,7 @@ class Log(Shape, frozen=True):
     leader_epoch: int | None
     log_start_offset: int | None
     log_end_offset: int | None
+    has_gaps: bool
     next_offset: int | None
     bytes: int
     readings: int
