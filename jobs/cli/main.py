@@ -199,7 +199,7 @@ def cli() -> None:
     """Tell what Kafka's group, share and transaction coordinators knew.
 
     Reads log directories of brokers, dead ones too, and archived records of __consumer_offsets
-    and __share_group_state. Needs no running cluster.
+    and __share_group_state. Needs no running cluster; snapshot takes a dump of one.
     """
 
 
