@@ -99,11 +99,11 @@ def described_topics(cluster: ClusterConnection, names: Sequence[str] | None = N
     return topics
 
 
-def _topic(said: Any) -> Topic:  # noqa: ANN401 - untyped library
+def _topic(described: Any) -> Topic:  # noqa: ANN401 - untyped library
     return Topic(
-        topic=said.name,
-        topic_id=_id_text(said.topic_id),
-        is_internal=bool(said.is_internal),
+        topic=described.name,
+        topic_id=_id_text(described.topic_id),
+        is_internal=bool(described.is_internal),
         partitions=[
             Partition(
                 partition=each.partition_index,
@@ -115,13 +115,15 @@ def _topic(said: Any) -> Topic:  # noqa: ANN401 - untyped library
                 log_end_offset=None,
                 error=error_name(each.error_code) if each.error_code else None,
             )
-            for each in sorted(said.partitions, key=lambda partition: partition.partition_index)
+            for each in sorted(
+                described.partitions, key=lambda partition: partition.partition_index
+            )
         ],
     )
 
 
-def _number(said: int | None) -> int | None:
-    return None if said is None or said <= _NO_NUMBER else said
+def _number(answered: int | None) -> int | None:
+    return None if answered is None or answered <= _NO_NUMBER else answered
 
 
 def _id_text(topic_id: UUID | None) -> str | None:
@@ -184,11 +186,11 @@ def _moved(
 
 
 def _by_leader(
-    places: Mapping[TopicPartition, int | None], found: Mapping[TopicPartition, int]
+    places: Mapping[TopicPartition, int | None], answered: Mapping[TopicPartition, int]
 ) -> dict[int, list[TopicPartition]]:
     grouped: dict[int, list[TopicPartition]] = defaultdict(list)
     for key, leader in places.items():
-        if leader is not None and key not in found:
+        if leader is not None and key not in answered:
             grouped[leader].append(key)
     return grouped
 

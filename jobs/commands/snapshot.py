@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from analytics.locations import is_uri, local_path
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.cli.options.shared import output_options
+from jobs.cli.options.shared import output_options, summary_format_options
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
 
 EPILOG = """
 \b
@@ -60,6 +65,7 @@ def _local_folder(ctx: click.Context, parameter: click.Parameter, value: str) ->
     type=click.IntRange(min=1),
     help="Fetch no more bytes a second than this, on average.",
 )
+@summary_format_options
 @output_options
 @pass_console
 def snapshot(
@@ -71,6 +77,7 @@ def snapshot(
     out: Path,
     timeout: float,
     max_rate: int | None,
+    output_format: OutputFormat,
 ) -> int:
     """Take a dump of a running cluster.
 
@@ -101,7 +108,10 @@ def snapshot(
         taken = take_snapshot(
             cluster, out, lambda: datetime.now(UTC), console.say, Limits(bytes_a_second=max_rate)
         )
-    print_text(snapshot_text(taken, str(out)))
+    if output_format == "json":
+        print_text(msgspec.json.format(msgspec.json.encode(taken), indent=1).decode())
+    else:
+        print_text(snapshot_text(taken, str(out)))
     if taken.unread:
         console.error(unread_text(taken))
         return CANNOT_TELL

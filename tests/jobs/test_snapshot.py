@@ -80,6 +80,15 @@ def test_it_says_what_the_cluster_is(taken: Path) -> None:
     assert (taken / "meta.properties").read_text() == "cluster.id=groupscope-brokers-00A\n"
 
 
+def test_the_document_is_printed_too(groupscope: Groupscope, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope(
+            "snapshot", "--bootstrap-server", address, "--out", out, "--format", "json"
+        )
+    assert json.loads(ran.stdout) == json.loads((out / "snapshot.json").read_bytes())
+
+
 def test_each_log_says_how_far_it_goes(taken: Path) -> None:
     of_bytes = {name: len(content) for name, content in logs_of(taken).items()}
     snapshot = document(taken)

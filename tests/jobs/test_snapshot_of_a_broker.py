@@ -1,0 +1,118 @@
+"""`snapshot` of a running broker, held against what the same broker has on its disk."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.brokers.asking import Asker
+from tests.brokers.broker import Addresses, Broker
+from tests.brokers.programs import Programs, fetch_programs
+from tests.brokers.releases import INTERNAL, Release, broker_settings
+from tests.brokers.troupe import Troupe
+from tests.support.kafka_jars import JarsUnavailableError
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+pytestmark = pytest.mark.maven
+
+RELEASE = Release("4.3.1")
+SEED = 7
+"""Its settings have the cleaner come while the clients act."""
+SECONDS = 25
+OF_FILES = {"copy", "segment", "batch_position"}
+"""Columns that say in which file a record lies: snapshots have segments of their own."""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    try:
+        return fetch_programs(RELEASE, tmp_path_factory.mktemp("programs"))
+    except JarsUnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def taken(
+    tmp_path_factory: pytest.TempPathFactory, programs: Programs, groupscope: Groupscope
+) -> Iterator[tuple[Path, Path]]:
+    """A snapshot, and the log directory of its broker, which was stopped afterwards."""
+    folder = tmp_path_factory.mktemp("broker")
+    addresses = Addresses.free()
+    settings = broker_settings(RELEASE, SEED)
+    broker = Broker(programs, addresses, settings, folder / "live")
+    broker.format(RELEASE)
+    broker.start()
+    clients = Troupe(folder / "clients.txt")
+    try:
+        with Asker(programs, addresses.bootstrap) as ask:
+            broker.answer(lambda: ask("Metadata", {"topics": None}))
+            clients.begin(programs, RELEASE, addresses.bootstrap, SEED, SECONDS)
+            clients.wait_until_still(SECONDS)
+            clients.kill()
+        snapshot = folder / "snapshot"
+        ran = groupscope("snapshot", "--bootstrap-server", addresses.bootstrap, "--out", snapshot)
+        assert ran.returncode == 0, ran.stderr
+    finally:
+        clients.kill()
+        broker.stop()
+    yield snapshot, broker.log_dir
+
+
+def rows_below(workspace: Path, ends: dict[tuple[str, int], int]) -> dict[str, list[str]]:
+    """Decoded rows of the internal topics, up to where the snapshot ends, by table."""
+    found = {}
+    for folder in sorted((workspace / "decoded").iterdir()):
+        table = pq.read_table(folder)
+        names = [each for each in table.column_names if each not in OF_FILES]
+        rows: list[dict[str, Any]] = table.select(names).to_pylist()
+        kept = [
+            each
+            for each in rows
+            if each["topic"] in INTERNAL
+            and each["offset"] < ends.get((each["topic"], each["partition"]), 0)
+        ]
+        found[folder.name] = sorted(map(repr, kept))
+    return found
+
+
+def test_decoded_tables_are_those_of_the_disk(
+    groupscope: Groupscope, taken: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from schemas.snapshot import read_snapshot  # noqa: PLC0415
+
+    logs = read_snapshot((taken[0] / "snapshot.json").read_bytes(), "snapshot.json").logs
+    starts = {(each.topic, each.partition): each.log_start_offset or 0 for each in logs}
+    ends = {(each.topic, each.partition): each.log_end_offset or 0 for each in logs}
+    assert all(each.failure is None for each in logs)
+    tables = []
+    for number, source in enumerate(taken):
+        out = tmp_path / str(number)
+        ran = groupscope("decode", source, "--out", out, "--quiet")
+        assert ran.returncode == 0, ran.stderr
+        tables.append(rows_below(out, ends))
+    assert tables[0] == tables[1]
+    assert len(tables[0]["offset_commit"]) > 0
+    assert starts.keys() == {(topic, each) for topic in INTERNAL for each in range(INTERNAL[topic])}
+
+
+def test_kafkas_own_tool_reads_its_segments(taken: tuple[Path, Path], programs: Programs) -> None:
+    segments = [str(each) for each in sorted(taken[0].glob("*/*.log"))]
+    ran = subprocess.run(
+        programs.tool("DumpLogSegments", "--deep-iteration", "--files", ",".join(segments)),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=300,
+    )
+    for segment in segments:
+        assert f"Dumping {segment}" in ran.stdout
+    assert "isvalid: true" in ran.stdout
+    assert "isvalid: false" not in ran.stdout
+    assert "Found" not in ran.stdout + ran.stderr
