@@ -57,7 +57,7 @@ def staged_folder(out: Path) -> Iterator[Path]:
         raise WorkspaceError(f"{out} cannot be written: {error.strerror}") from error
     marker = staging / UNFINISHED_SNAPSHOT
     with sole_writer(str(out), marker):
-        _empty(staging, marker.name)
+        _remove_others(staging, marker)
         try:
             yield staging
         except BaseException:
@@ -80,9 +80,9 @@ def check_out(out: Path) -> None:
         )
 
 
-def _empty(folder: Path, kept: str) -> None:
+def _remove_others(folder: Path, marker: Path) -> None:
     for each in folder.iterdir():
-        if each.name == kept:
+        if each == marker:
             continue
         if each.is_dir() and not each.is_symlink():
             shutil.rmtree(each)

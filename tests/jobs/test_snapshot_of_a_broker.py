@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +40,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 @pytest.fixture(scope="module")
 def taken(
     tmp_path_factory: pytest.TempPathFactory, programs: Programs, groupscope: Groupscope
-) -> Iterator[tuple[Path, Path]]:
-    """A snapshot, and the log directory of its broker, which was stopped afterwards."""
+) -> tuple[Path, Path]:
+    """A snapshot, and the log directory of its broker, which was killed at once."""
     folder = tmp_path_factory.mktemp("broker")
     addresses = Addresses.free()
     settings = broker_settings(RELEASE, SEED)
@@ -61,8 +60,9 @@ def taken(
         assert ran.returncode == 0, ran.stderr
     finally:
         clients.kill()
-        broker.stop()
-    yield snapshot, broker.log_dir
+        # At once: nothing is to be cleaned any more.
+        broker.kill()
+    return snapshot, broker.log_dir
 
 
 def rows_below(workspace: Path, ends: dict[tuple[str, int], int]) -> dict[str, list[str]]:
