@@ -201,7 +201,7 @@ def _write(folder: Path, snapshot: Snapshot) -> None:
     logs = {(each.topic, each.partition): each for each in snapshot.logs}
     starts = {key: log.log_start_offset for key, log in logs.items()}
     ends = {key: log.log_end_offset for key, log in logs.items()}
-    write_root_files(folder, snapshot.cluster_id, _known(starts), _known(ends))
+    write_root_files(folder, snapshot.cluster_id, _without_nulls(starts), _without_nulls(ends))
     for topic in snapshot.topics:
         if topic.topic in COORDINATOR_TOPICS and topic.topic_id is not None:
             partitions = [(topic.topic, each.partition) for each in topic.partitions]
@@ -211,7 +211,7 @@ def _write(folder: Path, snapshot: Snapshot) -> None:
     (folder / SNAPSHOT).write_bytes(content + b"\n")
 
 
-def _known(offsets: Mapping[tuple[str, int], int | None]) -> dict[tuple[str, int], int]:
+def _without_nulls(offsets: Mapping[tuple[str, int], int | None]) -> dict[tuple[str, int], int]:
     return {key: offset for key, offset in offsets.items() if offset is not None}
 
 
