@@ -44,7 +44,7 @@ def stuck() -> Iterator[str]:
 
 @pytest.fixture
 def running(stuck: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A snapshot of it that has batches of one partition."""
+    """A snapshot of it that has some batches of one partition."""
     process = subprocess.Popen(
         [COMMAND, "snapshot", "--bootstrap-server", stuck, "--out", tmp_path / "dump"],
         stdin=subprocess.DEVNULL,
@@ -54,7 +54,7 @@ def running(stuck: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     )
     with process:
         until = time.monotonic() + _SECONDS
-        while not [*tmp_path.glob(".dump.unfinished/*-1")]:
+        while not [*tmp_path.glob(".dump.unfinished/*-0/*.log")]:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.05)
