@@ -393,4 +393,4 @@ def test_without_the_client_library_it_says_what_to_install(
     monkeypatch.setattr("jobs.cli.main.check_one_root", lambda: None)
     ran = groupscope("snapshot", "--bootstrap-server", "b:1", "--out", tmp_path / "out")
     assert (ran.returncode, ran.stdout) == (3, "")
-    assert "pip install 'groupscope[snapshot]'" in ran.stderr
+    assert "pip install 'kafka-python>=3.0.12,<4'" in ran.stderr
