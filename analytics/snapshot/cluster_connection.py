@@ -19,7 +19,10 @@ from analytics.errors import ClusterUnreachableError, InputNotRecognizedError, I
 if TYPE_CHECKING:
     from analytics.snapshot.client_properties import ClientSettings
 
-TO_INSTALL: Final = "snapshot needs kafka-python 3, which is not installed here: pip install 'kafka-python>=3.0.12,<4'"
+TO_INSTALL: Final = (
+    "snapshot needs kafka-python 3, which is not installed here: "
+    "pip install 'kafka-python>=3.0.12,<4'"
+)
 CLIENT_ID: Final = "groupscope-snapshot"
 
 _LARGEST_RESPONSE: Final = 256 << 20
