@@ -27,8 +27,9 @@ RELEASES = ("3.9.2", "4.4.0")
 SEED = 7
 """Its settings have the cleaner come while the clients act."""
 SECONDS = 25
-OF_FILES = {"copy", "segment", "batch_position"}
-"""Columns that say in which file a record lies: snapshots have segments of their own."""
+OF_FILES = {"copy", "segment", "batch_position", "record_bytes"}
+"""Columns that say in which file a record lies and how it is written there: snapshots have segments
+of their own, and where the cleaner comes after one it writes times from the delete horizon on."""
 
 
 @pytest.fixture(scope="module", params=RELEASES)
