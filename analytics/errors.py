@@ -56,3 +56,7 @@ class ClusterUnfitError(GroupscopeError):
 
 class EnvironmentUnfitError(GroupscopeError):
     """This machine, or the session that was given, cannot do what is asked."""
+
+
+class ClusterUnreachableError(GroupscopeError):
+    """A running Kafka cluster does not answer, refuses, or tells nothing of what was asked for."""

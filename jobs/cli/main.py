@@ -46,6 +46,7 @@ from reports.plain_text import printable
 # The subcommands, found by name and imported only when they run: `--help` answers at once.
 
 COMMANDS: Mapping[str, str] = {
+    "snapshot": "Take a dump of a running cluster.",
     "inspect": "Show what is in a dump.",
     "decode": "Write every record of a dump into tables.",
     "replay": "Compute what the coordinators knew at an instant.",
@@ -198,7 +199,7 @@ def cli() -> None:
     """Tell what Kafka's group, share and transaction coordinators knew.
 
     Reads log directories of brokers, dead ones too, and archived records of __consumer_offsets
-    and __share_group_state. Needs no running cluster.
+    and __share_group_state. Needs no running cluster; snapshot takes a dump of one.
     """
 
 

@@ -143,6 +143,16 @@ def read_broker_settings(path: str) -> BrokerSettings:
     return BrokerSettings(path, None if node is None else number, values)
 
 
+def read_client_properties(path: str | None) -> dict[str, str]:
+    """Read the properties of a client, as `--command-config` of Kafka's tools; None has none.
+
+    Raises:
+        InputNotRecognizedError: There is no such file, or it is not UTF-8.
+        InputUnreadableError: It cannot be read.
+    """
+    return {} if path is None else _properties(read_text(path))
+
+
 def read_given_settings(path: str | None) -> GivenSettings:
     """Read the file of `--config`; None has nothing.
 
@@ -263,4 +273,16 @@ def _properties(text: str) -> dict[str, str]:
 def _pair(line: str) -> tuple[str, str]:
     match = re.fullmatch(r"((?:[^=:\s\\]|\\.)*)\s*[=:\s]?\s*(.*)", line)
     name, value = match.groups() if match else (line, "")
-    return re.sub(r"\\(.)", r"\1", name), re.sub(r"\\(.)", r"\1", value)
+    return _unescaped(name), _unescaped(value)
+
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def _unescaped(text: str) -> str:
+    def sign(match: re.Match[str]) -> str:
+        code, character = match.groups()
+        return chr(int(code, 16)) if code else _CONTROLS.get(character, character)
+
+    return _ESCAPE.sub(sign, text)

@@ -342,7 +342,7 @@ def walk_copy(
 def log_senses(partition: PartitionCopy) -> list[LogSense]:
     """Return, for each file of the log, what its offsets can be."""
     logs = partition.logs
-    complete_from = partition.first_dirty_offset
+    complete_from = partition.intact_from
     if partition.topic not in COMPACTED_TOPICS:
         complete_from = 0
     ends = [*(segment.base_offset for segment in logs[1:]), None]

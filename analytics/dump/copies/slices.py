@@ -186,7 +186,7 @@ def _cleaned_to(log: CopyLog) -> int:
     """Return the offset below which a cleaner may have removed records."""
     if log.partition.topic not in COMPACTED_TOPICS:
         return 0
-    dirty = log.partition.first_dirty_offset
+    dirty = log.partition.intact_from
     return log.end_offset if dirty is None else dirty
 
 
@@ -194,7 +194,7 @@ def _reaches(log: CopyLog, offset: int) -> bool:
     """Whether a copy goes on to an offset, with no hole but those of its own cleaner."""
     if log.end_offset < offset or any(walk.damages for walk in log.walks):
         return False
-    headers, clean = log.headers, log.partition.first_dirty_offset or 0
+    headers, clean = log.headers, log.partition.intact_from or 0
     holes = headers.base_offset[1:] > headers.last_offset[:-1] + 1
     after = headers.base_offset[1:]
     return not (holes & (after > clean) & (after <= offset)).any()

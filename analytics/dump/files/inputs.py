@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from analytics.dump.files.segments import (
     META_PROPERTIES,
+    UNFINISHED_SNAPSHOT,
     dying_state,
     holds_partition,
     is_segment_name,
@@ -70,12 +71,20 @@ class DiskSource:
 def is_log_directory(path: str, entries: Iterable[Entry]) -> bool:
     """Whether a folder is a broker's log directory: it holds partitions, or ``meta.properties``."""
     folders = []
-    for entry in entries:
+    listed = list(entries)
+    if is_unfinished_snapshot(listed):
+        return False
+    for entry in listed:
         if not entry.is_folder and entry.name == META_PROPERTIES:
             return True
         if entry.is_folder and partition_of(entry.name):
             folders.append(join(path, entry.name))
     return any(holds_partition(storage_of(folder).list(folder)) for folder in folders)
+
+
+def is_unfinished_snapshot(entries: Iterable[Entry]) -> bool:
+    """Whether a snapshot is being written into a folder, or never came to its end."""
+    return any(entry.name == UNFINISHED_SNAPSHOT for entry in entries)
 
 
 def log_directories_in(
@@ -353,6 +362,10 @@ def _recognize_folder(
         recognized.workspaces.append(path)
         recognized.descriptions.append(f"{argument}: a workspace")
         return
+    if is_unfinished_snapshot(entries):
+        raise InputUnreadableError(
+            f"{argument}: a snapshot of a cluster that never came to its end; take it again"
+        )
     if holds_partition(entries):
         recognized.disks.append(_partition_folder(argument, path, name, owner))
         recognized.descriptions.append(f"{argument}: a partition directory")

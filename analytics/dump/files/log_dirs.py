@@ -39,6 +39,7 @@ from analytics.dump.files.storage import storage_of
 from analytics.errors import InputNotRecognizedError
 from analytics.locations import base_name, join, parent
 from schemas import INTERNAL_TOPICS
+from schemas.snapshot import Log
 
 if TYPE_CHECKING:
     from analytics.dump.files.segments import Listing
@@ -300,7 +301,20 @@ def _partition(
         lost_segments=segments_without_log(names),
         swaps=swaps,
         noted_first_dirty=noted,
+        fetched_intact_from=_fetched_intact_from(disk.files.fetched.get(key), listing.segments),
     )
+
+
+def _fetched_intact_from(log: Log | None, segments: Sequence[SegmentFile]) -> int | None:
+    """Return the offset from which on a fetched log lacks nothing, if all of it still is there.
+
+    What a leader sends is all that its log holds. So offsets that are missing were removed by the
+    cleaner, up to an offset that nobody tells, and for newer records of their keys, all of which
+    lie below the end: reading ends only behind a stretch from which nothing was removed.
+    """
+    if log is None or log.bytes != sum(each.size for each in segments):
+        return None
+    return log.log_end_offset if log.has_gaps else log.log_start_offset
 
 
 def _facts(disk: _Disk) -> list[str]:

@@ -95,6 +95,8 @@ class PartitionCopy:
         lost_segments: Base offsets of segments whose index is there and whose log is not.
         swaps: Those of ``segments`` that are swap files, with what they take the place of.
         noted_first_dirty: What ``first_dirty_offset`` was before a swap file proved more.
+        fetched_intact_from: Of a log that its leader sent whole: the offset from which on the
+            cleaner had removed nothing, at the latest its end. None of any other log.
     """
 
     copy: str
@@ -114,6 +116,7 @@ class PartitionCopy:
     lost_segments: tuple[int, ...] = ()
     swaps: tuple[Swap, ...] = ()
     noted_first_dirty: int | None = None
+    fetched_intact_from: int | None = None
 
     @property
     def logs(self) -> tuple[SegmentFile, ...]:
@@ -124,6 +127,13 @@ class PartitionCopy:
     def checkpoints(self) -> tuple[SegmentFile, ...]:
         """The snapshots of the metadata log."""
         return tuple(segment for segment in self.segments if segment.kind == "checkpoint")
+
+    @property
+    def intact_from(self) -> int | None:
+        """From it on the cleaner removed nothing; None where nothing tells how far it came."""
+        if self.first_dirty_offset is None:
+            return self.fetched_intact_from
+        return self.first_dirty_offset
 
     @property
     def size(self) -> int:

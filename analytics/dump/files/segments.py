@@ -12,6 +12,8 @@ from analytics.dump.files.storage import Entry, read_small
 from analytics.errors import InputUnreadableError
 from analytics.locations import join
 from schemas import CLUSTER_METADATA
+from schemas.errors import SchemaError
+from schemas.snapshot import Log, read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +32,9 @@ PARTITION_METADATA = "partition.metadata"
 META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 QUORUM_STATE = "quorum-state"
+SNAPSHOT = "snapshot.json"
+UNFINISHED_SNAPSHOT = ".unfinished-snapshot"
+"""In a folder into which `snapshot` writes, until all is there."""
 
 
 PARTITION_FILES = frozenset({LEADER_EPOCHS, PARTITION_METADATA, QUORUM_STATE})
@@ -55,6 +60,7 @@ class DiskFiles:
         recovery_points: Likewise.
         clean_shutdown: Content of ``.kafka_cleanshutdown``, None where there is none.
         notes: What is broken in them.
+        fetched: Of a snapshot, the logs that their leaders sent whole, by topic and partition.
     """
 
     properties: Mapping[str, str]
@@ -64,6 +70,7 @@ class DiskFiles:
     clean_shutdown: str | None
     notes: tuple[Note, ...]
     recovery_points: Offsets = field(default_factory=dict)
+    fetched: Mapping[tuple[str, int], Log] = field(default_factory=dict)
 
     def noted_ends(self, partition: tuple[str, int]) -> list[tuple[int, str]]:
         """Return offsets that a partition's log reached, each with the file that says so."""
@@ -121,9 +128,19 @@ def read_disk_files(names: set[str], path: Callable[[str], str]) -> DiskFiles:
         log_starts=offsets(LOG_STARTS),
         first_dirty=offsets(FIRST_DIRTY),
         recovery_points=offsets(RECOVERY_POINTS),
+        fetched=_fetched_logs(text(SNAPSHOT), path(SNAPSHOT), notes) if SNAPSHOT in names else {},
         clean_shutdown=text(CLEAN_SHUTDOWN).strip() if CLEAN_SHUTDOWN in names else None,
         notes=tuple(notes),
     )
+
+
+def _fetched_logs(text: str, where: str, notes: list[Note]) -> dict[tuple[str, int], Log]:
+    try:
+        snapshot = read_snapshot(text.encode(), where)
+    except SchemaError as error:
+        notes.append(Note(where, str(error)))
+        return {}
+    return {(each.topic, each.partition): each for each in snapshot.logs if each.failure is None}
 
 
 def read_leader_epochs(path: str, notes: list[Note]) -> tuple[tuple[int, int], ...]:

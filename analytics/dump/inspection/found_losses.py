@@ -266,7 +266,7 @@ def _gaps(survey: PartitionSurvey) -> Iterator[Loss]:
             yield Loss(gap.first_offset, gap.end_offset, why, is_within_file=is_within_file)
     more = sum(log.hole_count - len(log.holes) for log in survey.logs)
     last = [log for log in survey.logs if log.hole_count > len(log.holes)]
-    dirty = survey.partition.first_dirty_offset
+    dirty = survey.partition.intact_from
     if more and (dirty is None or (last[-1].last_hole_end or 0) > dirty):
         start = last[0].holes[-1].end if last[0].holes else last[0].segment.base_offset
         yield Loss(start, last[-1].last_hole_end or start, _NO_REASON, is_within_file=True)

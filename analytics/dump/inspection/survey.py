@@ -111,7 +111,7 @@ class PartitionSurvey:
         lower = [self.partition.log_start_offset or 0, first_file]
         lower += [gap.end_offset for gap in self.gaps if gap.kind != COMPACTION]
         if self.partition.topic in COMPACTED_TOPICS:
-            dirty = self.partition.first_dirty_offset
+            dirty = self.partition.intact_from
             lower += _thinned_ends(self.logs)
             lower += [dirty] if dirty is not None else _ends_of_holes(self.logs)
         return max(lower)
@@ -273,9 +273,9 @@ def _kind(partition: PartitionCopy, end: int, otherwise: str) -> str:
     """
     if partition.topic not in COMPACTED_TOPICS:
         return otherwise
-    if partition.first_dirty_offset is None:
+    if partition.intact_from is None:
         return UNKNOWN
-    return COMPACTION if end <= partition.first_dirty_offset else otherwise
+    return COMPACTION if end <= partition.intact_from else otherwise
 
 
 def _thinned_ends(logs: Sequence[SegmentSurvey]) -> list[int]:

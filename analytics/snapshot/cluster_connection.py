@@ -1,0 +1,242 @@
+"""Questions to a running cluster by the Kafka protocol, with kafka-python's connections.
+
+The library is optional (``groupscope[snapshot]``) and is loaded here only. It reads responses by
+the shapes of the protocol; whatever it makes of foreign bytes, and whenever no answer comes in
+time, is one error with its reason. Its logs are kept silent: at some levels they hold what is sent,
+passwords too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from analytics.errors import ClusterUnreachableError, InputNotRecognizedError, InstallationError
+
+if TYPE_CHECKING:
+    from analytics.snapshot.client_properties import ClientSettings
+
+TO_INSTALL: Final = (
+    "snapshot needs kafka-python 3, which is not installed here: "
+    "pip install 'kafka-python>=3.0.12,<4'"
+)
+CLIENT_ID: Final = "groupscope-snapshot"
+
+_LARGEST_RESPONSE: Final = 256 << 20
+"""Bytes; memory is set aside for as many as a response says that it has."""
+_CONNECTS_WITHIN: Final = 10.0
+_BETWEEN: Final = 0.2
+"""Seconds."""
+_FINAL: Final = ("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError")
+_HANDSHAKE: Final = "Handshake failed"
+"""Of TLS: a certificate that is not trusted stays so."""
+
+
+class NotAnsweredError(Exception):
+    """A question that got no answer; the message says why, without secrets.
+
+    Attributes:
+        is_passing: It may be answered later, or by another broker.
+    """
+
+    def __init__(self, reason: str, *, is_passing: bool) -> None:
+        super().__init__(reason)
+        self.is_passing = is_passing
+
+
+def check_client_library() -> None:
+    """Check that kafka-python is there, in a release that has what is used.
+
+    Raises:
+        InstallationError: It is not.
+    """
+    try:
+        is_there = importlib.util.find_spec("kafka.net.manager") is not None
+    except ModuleNotFoundError:
+        is_there = False
+    if not is_there:
+        raise InstallationError(TO_INSTALL)
+
+
+class ClusterConnection:
+    """A cluster that is asked; one question at a time.
+
+    Args:
+        bootstrap: ``HOST:PORT``, several with commas.
+        settings: How brokers are reached.
+        seconds: How long an answer is waited for.
+    """
+
+    def __init__(self, bootstrap: str, settings: ClientSettings, seconds: float) -> None:
+        servers = _servers(bootstrap)
+        from kafka.net.manager import KafkaConnectionManager  # noqa: PLC0415 - optional
+        from kafka.net.selector import NetworkSelector  # noqa: PLC0415
+
+        logs = logging.getLogger("kafka")
+        logs.propagate = False
+        logs.setLevel(logging.CRITICAL + 1)
+        self.bootstrap = bootstrap
+        self._settings = settings
+        self.seconds = seconds
+        # Its loop has a thread of its own, so that interruptions reach ours.
+        self._net = NetworkSelector(client_id=CLIENT_ID)
+        self._manager = KafkaConnectionManager(
+            self._net,
+            bootstrap_servers=servers,
+            client_id=CLIENT_ID,
+            client_software_name="groupscope",
+            receive_message_max_bytes=_LARGEST_RESPONSE,
+            request_timeout_ms=int(seconds * 1000),
+            **settings.for_client(),
+        )
+        self._manager.cluster.config["allow_auto_create_topics"] = False
+
+    def __enter__(self) -> Self:
+        """Reach the first broker that answers.
+
+        Raises:
+            ClusterUnreachableError: None does within the time, or one refuses the login.
+        """
+        self._net.start()
+        try:
+            self._run(self._reach)
+        except NotAnsweredError as error:
+            self._close()
+            raise ClusterUnreachableError(f"{self.bootstrap}: {error}") from error
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    @property
+    def nodes(self) -> list[int]:
+        """Ids of the brokers that the cluster named last."""
+        return sorted(each.node_id for each in self._manager.cluster.brokers())
+
+    def note_brokers(self, metadata: Any) -> None:  # noqa: ANN401 - untyped library
+        """Take the addresses of brokers from a MetadataResponse."""
+        self._manager.cluster.update_metadata(metadata)
+
+    def ask(self, request: Any, node: int | None = None) -> Any:  # noqa: ANN401 - untyped library
+        """Send a request to a broker, any where none is named, and return its response.
+
+        Raises:
+            NotAnsweredError: There is none within the time, or none that can be read.
+        """
+        return self._run(self._answer, request, node)
+
+    def _run(self, coroutine: Any, *arguments: Any) -> Any:  # noqa: ANN401 - untyped library
+        try:
+            return self._net.run(coroutine, *arguments)
+        except NotAnsweredError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of foreign bytes it raises whatever it likes
+            is_passing = bool(getattr(error, "retriable", False))
+            raise NotAnsweredError(self._reason(error), is_passing=is_passing) from None
+
+    def _reason(self, error: Exception) -> str:
+        words = self._settings.without_secrets(" ".join(str(error).split()))
+        kind = type(error).__name__
+        return f"{kind}: {words:.200}" if words and kind not in words else words[:200] or kind
+
+    async def _answer(self, request: Any, node: int | None) -> Any:  # noqa: ANN401
+        until = time.monotonic() + self.seconds
+        asked = node
+        while True:
+            try:
+                asked = self._manager.least_loaded_node() if node is None else node
+                return await self._sent(request, asked, until)
+            except Exception as error:
+                # A connection that has just been lost is not tried at once (`connection_delay`).
+                is_early = type(error).__name__ == "NodeNotReadyError"
+                if not is_early or time.monotonic() + _BETWEEN > until:
+                    raise
+            await self._net.sleep(_BETWEEN)
+
+    async def _sent(self, request: Any, node: Any, until: float) -> Any:  # noqa: ANN401
+        left_ms = max((until - time.monotonic()) * 1000, 1)
+        connection = self._manager.get_connection(
+            node, timeout_ms=min(left_ms, _CONNECTS_WITHIN * 1000), refresh_metadata_on_err=False
+        )
+        await self._manager.wait_for(connection.init_future, left_ms)
+        left_ms = max((until - time.monotonic()) * 1000, 1)
+        sent = connection.send_request(request, request_timeout_ms=left_ms)
+        return await self._manager.wait_for(sent, left_ms)
+
+    async def _reach(self) -> None:
+        """Ask bootstrap servers in turn who the brokers are, until one answers."""
+        until = time.monotonic() + self.seconds
+        failure = "no answer"
+        while True:
+            for each in self._manager.cluster.bootstrap_brokers():
+                try:
+                    if await self._learned_from(each.node_id, until):
+                        return
+                    failure = "it knows of no broker"
+                except Exception as error:  # noqa: BLE001 - as in `_run`
+                    if type(error).__name__ == "NodeNotReadyError":
+                        continue
+                    failure = self._reason(error)
+                    if type(error).__name__ in _FINAL or _HANDSHAKE in failure:
+                        raise NotAnsweredError(failure, is_passing=False) from None
+            if time.monotonic() + _BETWEEN > until:
+                raise NotAnsweredError(
+                    f"no broker answered within {self.seconds:g} seconds ({failure})",
+                    is_passing=True,
+                )
+            await self._net.sleep(_BETWEEN)
+
+    async def _learned_from(self, node: Any, until: float) -> bool:  # noqa: ANN401
+        from kafka.protocol.metadata import MetadataRequest  # noqa: PLC0415 - optional
+
+        request = MetadataRequest(topics=MetadataRequest.NO_TOPICS, allow_auto_topic_creation=False)
+        try:
+            response = await self._sent(request, node, until)
+        except Exception:
+            self._manager.update_backoff(node)
+            raise
+        finally:
+            self._manager.close(node)
+        self.note_brokers(response)
+        return bool(self._manager.cluster.brokers())
+
+    def _close(self) -> None:
+        self._net.stop(timeout_ms=2000)
+        self._manager.close()
+        self._net.close()
+
+
+def _servers(bootstrap: str) -> list[str]:
+    servers = [each.strip() for each in bootstrap.split(",") if each.strip()]
+    for each in servers or [bootstrap]:
+        _, colon, port = each.rpartition(":")
+        if not colon or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            raise InputNotRecognizedError(
+                f"--bootstrap-server {bootstrap}: looked for HOST:PORT, several with commas"
+            )
+    return servers
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error code ("TOPIC_AUTHORIZATION_FAILED")."""
+    import kafka.errors  # noqa: PLC0415 - optional
+
+    return str(getattr(kafka.errors.for_code(code), "message", f"error {code}"))
+
+
+def is_passing(code: int) -> bool:
+    """Return whether a broker that answered so may answer otherwise later."""
+    import kafka.errors  # noqa: PLC0415 - optional
+
+    return bool(getattr(kafka.errors.for_code(code), "retriable", False))

@@ -1,0 +1,200 @@
+"""Where a snapshot is written: one broker's log directory, under another name until it is whole.
+
+Batches go into segments as a broker would write them: ``TOPIC-N/<base offset>.log``. Of a broker's
+other files only those are there that say what the cluster answered: the cluster's id, topics' ids,
+where logs start, and the high watermarks up to which they were read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final, Self
+
+from analytics.dump.files.segments import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    UNFINISHED_SNAPSHOT,
+)
+from analytics.errors import OutputRefusedError, WorkspaceError
+from analytics.workspace_lock import sole_writer
+
+END_OFFSETS_FILE: Final = "end-offsets.csv"
+
+_PRIVATE: Final = 0o700
+"""Names of groups and topics, clients' hosts and settings are in a snapshot."""
+_SEGMENT_BYTES: Final = 1 << 30
+"""As ``log.segment.bytes`` by default."""
+_MOST_OFFSETS: Final = 2**31 - 1
+"""Offsets in a segment's index are relative to its base, in 31 bits (``LogSegment``)."""
+
+TopicPartition = tuple[str, int]
+
+
+@contextmanager
+def staged_folder(out: Path) -> Iterator[Path]:
+    """Hand over a folder to write into, which becomes `out` when all within has ended well.
+
+    Until then its name is another one, and a file in it says that it is not whole: no command
+    takes it for a dump. Where this ends by an error, or by an interruption, it is removed. What a
+    killed run left is removed by the next one.
+
+    Raises:
+        OutputRefusedError: There is something at `out` already.
+        WorkspaceError: It cannot be written, or another run writes there.
+    """
+    check_out(out)
+    staging = out.parent / f".{out.name}.unfinished"
+    try:
+        staging.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(f"{out} cannot be written: {error.strerror}") from error
+    marker = staging / UNFINISHED_SNAPSHOT
+    with sole_writer(str(out), marker):
+        _remove_others(staging, marker)
+        try:
+            yield staging
+        except BaseException:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+        _publish(staging, marker, out)
+
+
+def check_out(out: Path) -> None:
+    """Check that a snapshot may be written there.
+
+    Raises:
+        OutputRefusedError: There is a file, or a folder that is not empty.
+    """
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise OutputRefusedError(f"{out} is there already and no folder; choose another --out")
+    if out.is_dir() and any(out.iterdir()):
+        raise OutputRefusedError(
+            f"{out} is not empty: a snapshot needs a folder of its own; choose another --out"
+        )
+
+
+def _remove_others(folder: Path, marker: Path) -> None:
+    for each in folder.iterdir():
+        if each == marker:
+            continue
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
+
+
+def _publish(staging: Path, marker: Path, out: Path) -> None:
+    """Give the folder its name: before that it is no dump, after that it is a whole one."""
+    try:
+        with suppress(FileNotFoundError):
+            out.rmdir()
+        marker.unlink()
+        staging.rename(out)
+    except OSError as error:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise WorkspaceError(f"{out} cannot be written: {error.strerror}") from error
+
+
+class LogWriter:
+    """Writes one partition's segments, batch after batch as they come."""
+
+    def __init__(self, folder: Path, topic: str, partition: int) -> None:
+        self.folder = folder / f"{topic}-{partition}"
+        self.size = 0
+        self._file: BinaryIO | None = None
+        self._base = self._file_size = 0
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(mode=_PRIVATE)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    def append(self, batches: memoryview, base: int, last: int) -> None:
+        """Write batches behind those before.
+
+        Args:
+            batches: Whole ones.
+            base: No more than the first one's base offset, and more than the last offset before:
+                what a segment is named that begins here.
+            last: Their last offset.
+        """
+        is_full = self._file_size + len(batches) > _SEGMENT_BYTES and self._file_size > 0
+        if self._file is None or is_full or last - self._base > _MOST_OFFSETS:
+            self._begin(base)
+        assert self._file is not None
+        self._file.write(batches)
+        self._file_size += len(batches)
+        self.size += len(batches)
+
+    def end(self, start: int, end: int, next_offset: int) -> None:
+        """Say where the log ends, by an empty segment where no batch does.
+
+        A broker has such a segment too: its active one, where the cleaner left nothing behind it.
+        """
+        if self._file is None:
+            self._begin(start)
+        if next_offset < end and end != self._base:
+            self._begin(end)
+
+    def clear(self) -> None:
+        """Take back what was written: the log is read again from its start."""
+        self._close()
+        for each in self.folder.iterdir():
+            each.unlink()
+        self.size = 0
+
+    def _begin(self, base: int) -> None:
+        self._close()
+        self._file = (self.folder / f"{base:020d}.log").open("xb")
+        self._base, self._file_size = base, 0
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def write_root_files(
+    folder: Path,
+    cluster_id: str | None,
+    log_starts: Mapping[TopicPartition, int],
+    high_watermarks: Mapping[TopicPartition, int],
+) -> None:
+    """Write what a log directory's root says of its cluster and its partitions' logs."""
+    of_cluster = f"cluster.id={cluster_id}\n" if cluster_id is not None else ""
+    (folder / META_PROPERTIES).write_text(of_cluster, encoding="utf-8")
+    for name, offsets in ((LOG_STARTS, log_starts), (HIGH_WATERMARKS, high_watermarks)):
+        lines = [f"{topic} {number} {offset}" for (topic, number), offset in offsets.items()]
+        text = "\n".join(["0", str(len(lines)), *lines, ""])
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def write_topic_id(folder: Path, partitions: Sequence[TopicPartition], topic_id: str) -> None:
+    """Write a topic's id beside the segments of its partitions (``partition.metadata``)."""
+    for topic, number in partitions:
+        path = folder / f"{topic}-{number}" / PARTITION_METADATA
+        path.write_text(f"version: 0\ntopic_id: {topic_id}\n", encoding="utf-8")
+
+
+def sync(folder: Path) -> None:
+    """Have the system write to its disk what lies in a folder."""
+    for each in sorted(folder.rglob("*")):
+        descriptor = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

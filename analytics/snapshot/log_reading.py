@@ -1,0 +1,380 @@
+"""One partition's log, read from its start to an end, batch by batch as its leader sends it.
+
+All of it is read within one epoch of one leader: each fetch names the epoch, and a broker refuses
+another one (KIP-320). Where the leader changes, or the log no longer holds what is to be read next
+(retention, DeleteRecords, a truncation), the partition is read again from its start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from analytics.snapshot.cluster_connection import (
+    ClusterConnection,
+    NotAnsweredError,
+    error_name,
+    is_passing,
+)
+from analytics.snapshot.cluster_description import (
+    NO_LEADER,
+    described_topics,
+    log_edges,
+    with_edges,
+)
+from analytics.snapshot.fetched_batches import (
+    LARGEST_BATCH,
+    ForeignBatchesError,
+    fetched_batches,
+)
+from analytics.snapshot.log_folder import LogWriter
+
+if TYPE_CHECKING:
+    from analytics.snapshot.fetched_batches import FetchedBatches
+    from schemas.snapshot import Partition
+
+FETCH_BYTES: Final = 4 << 20
+"""Of one answer; a batch that is larger comes whole (KIP-74)."""
+
+_READINGS: Final = 5
+"""How often a log is read from its start before it is given up."""
+_STRETCHES: Final = 10
+"""How often reading goes on behind an end."""
+_WAIT_MS: Final = 500
+_BETWEEN: Final = 0.2
+_OFFSET_OUT_OF_RANGE: Final = 1
+_FENCED_LEADER_EPOCH: Final = 74
+_NOT_LEADER: Final = 6
+_UNKNOWN_LEADER_EPOCH: Final = 75
+_CHANGED: Final = (_OFFSET_OUT_OF_RANGE, _FENCED_LEADER_EPOCH, _NOT_LEADER, _UNKNOWN_LEADER_EPOCH)
+_NEWEST_BY_NAME: Final = 10
+"""Of Fetch: the last version that neither sends clients to another replica nor needs topic ids."""
+_OLDEST_UNCONVERTED: Final = 4
+"""From it on brokers send batches of magic 2 as they are."""
+
+
+class _LogChangedError(Exception):
+    """The log is not the one any more whose reading began."""
+
+
+class _NotReadError(Exception):
+    """The log cannot be read to its end."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """What is to be read.
+
+    Attributes:
+        topic: Whose.
+        partition: Its number.
+        leader: Node id.
+        epoch: Of that leader; -1 where brokers know none.
+        start: First offset.
+        end: The offset after the last, or more: reading goes on where records are missing.
+    """
+
+    topic: str
+    partition: int
+    leader: int
+    epoch: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far a log was read.
+
+    Attributes:
+        span: What was to be read; null where nobody could say.
+        end: Where reading ended, or was to end.
+        next_offset: Where reading would go on.
+        readings: How often it was begun.
+        size: Bytes written.
+        has_gaps: Offsets or records are missing in what was read.
+        failure: Why the end was not reached; null where it was.
+    """
+
+    span: Span | None
+    end: int | None
+    next_offset: int | None
+    readings: int
+    size: int = 0
+    has_gaps: bool = False
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast, and how long.
+
+    Attributes:
+        fetch_bytes: What one answer may have.
+        seconds: How long nothing may come before a log is given up.
+        wait: Called with the bytes of each answer: waits as long as a rate asks for.
+    """
+
+    seconds: float
+    fetch_bytes: int = FETCH_BYTES
+    wait: Callable[[int], None] = lambda _: None
+
+
+def span_of(topic: str, partition: Partition) -> Span | str:
+    """Return what is to be read of a partition, or why that is not known."""
+    start, end = partition.log_start_offset, partition.log_end_offset
+    if partition.leader is None or start is None or end is None:
+        return partition.error or NO_LEADER
+    epoch = -1 if partition.leader_epoch is None else partition.leader_epoch
+    return Span(topic, partition.partition, partition.leader, epoch, start, max(start, end))
+
+
+class LogReader:
+    """Reads partitions into a folder."""
+
+    def __init__(self, cluster: ClusterConnection, pace: Pace) -> None:
+        self._cluster = cluster
+        self._pace = pace
+        self._silent: dict[int, str] = {}
+        """Leaders that were waited for in vain: their other partitions are not waited for again."""
+
+    def read(self, topic: str, partition: Partition, writer: LogWriter) -> Reading:
+        """Read one partition; what was written of it stays, also where its end is not reached."""
+        span = span_of(topic, partition)
+        for readings in range(1, _READINGS + 1):
+            if isinstance(span, str):
+                break
+            position = _Position(span.start, span.end)
+            reading = self._reading(span, writer, position, readings)
+            if not position.has_changed or readings == _READINGS:
+                return reading
+            time.sleep(_BETWEEN * readings)
+            span = self._span_now(topic, partition)
+            writer.clear()
+        assert isinstance(span, str)
+        return Reading(None, None, None, readings, failure=span)
+
+    def _reading(
+        self, span: Span, writer: LogWriter, position: _Position, readings: int
+    ) -> Reading:
+        failure = None
+        try:
+            self._read_span(span, writer, position)
+        except _NotReadError as error:
+            failure = str(error)
+        except _LogChangedError as error:
+            position.has_changed = True
+            failure = f"it changed {readings} times while it was read ({error})"
+        return Reading(
+            span,
+            position.end,
+            position.offset,
+            readings,
+            size=writer.size,
+            has_gaps=position.has_gaps,
+            failure=failure,
+        )
+
+    def _span_now(self, topic: str, partition: Partition) -> Span | str:
+        """Return what is to be read of a log that has changed, once it has a leader again."""
+        until = time.monotonic() + self._pace.seconds
+        while True:
+            span, is_passing_by = self._described_span(topic, partition.partition)
+            if isinstance(span, Span) or not is_passing_by or time.monotonic() + _BETWEEN > until:
+                return span
+            time.sleep(_BETWEEN)
+
+    def _described_span(self, topic: str, number: int) -> tuple[Span | str, bool]:
+        """Return what is to be read, or why that is not known, and whether it may be later."""
+        try:
+            topics = described_topics(self._cluster, [topic])
+        except NotAnsweredError as error:
+            return str(error), error.is_passing
+        described = topics.by_name.get(topic)
+        if described is None:
+            return topics.errors.get(topic, "the topic is gone"), False
+        edges = log_edges(self._cluster, {topic: described})
+        for each in with_edges(described, edges).partitions:
+            if each.partition == number:
+                return span_of(topic, each), True
+        return "the partition is gone", False
+
+    def _read_span(self, span: Span, writer: LogWriter, position: _Position) -> None:
+        """Read to the end, and on where records are missing.
+
+        The cleaner removes a record for a newer one of its key. One that was removed before it was
+        read may have gone for one behind the end: whatever that is lies below the end of the log
+        now, and is there unless it was removed, too. So reading ends behind a stretch that lacks
+        nothing, or where the log has not grown.
+        """
+        for _ in range(_STRETCHES):
+            has_gaps = self._read_stretch(span, writer, position)
+            is_first = position.end == span.end
+            if not has_gaps and (not is_first or not position.has_gaps):
+                break
+            end = self._end_now(span)
+            if end <= position.end:
+                break
+            position.end = end
+        else:
+            raise _NotReadError("the cleaner removed what had just been written, time and again")
+        writer.end(span.start, position.end, position.offset)
+        position.offset = max(position.offset, position.end)
+
+    def _read_stretch(self, span: Span, writer: LogWriter, position: _Position) -> bool:
+        """Read to the end; return whether records are missing up to it."""
+        size, has_gaps = self._pace.fetch_bytes, False
+        while position.offset < position.end:
+            records = self._fetched(span, position, size)
+            if records is None:
+                # No record is left up to the end: the cleaner removed them all.
+                has_gaps = True
+                break
+            try:
+                batches = fetched_batches(records, position.offset, position.end)
+            except ForeignBatchesError as error:
+                why = f"broker {span.leader} sent no batches of it: {error}"
+                raise _NotReadError(why) from error
+            if batches.needed:
+                # Brokers send the first batch whole (KIP-74); one that does not is asked for more.
+                size = _larger(size, batches.needed, position.offset)
+                continue
+            if batches.last_offset is None:
+                has_gaps = True
+                break
+            has_gaps |= batches.has_gaps
+            self._keep(batches, records, writer, position)
+            size = self._pace.fetch_bytes
+        position.has_gaps |= has_gaps
+        return has_gaps
+
+    def _end_now(self, span: Span) -> int:
+        described, _ = self._described_span(span.topic, span.partition)
+        if isinstance(described, str):
+            raise _NotReadError(described)
+        if (described.leader, described.epoch) != (span.leader, span.epoch):
+            raise _LogChangedError(f"broker {span.leader} no longer leads it")
+        return described.end
+
+    def _keep(
+        self, batches: FetchedBatches, records: bytes, writer: LogWriter, position: _Position
+    ) -> None:
+        assert batches.first_offset is not None
+        assert batches.last_offset is not None
+        base = min(position.offset, batches.first_offset)
+        writer.append(memoryview(records)[: batches.size], base, batches.last_offset)
+        position.offset = batches.last_offset + 1
+
+    def _fetched(self, span: Span, position: _Position, size: int) -> bytes | None:
+        """Return the bytes from an offset on; null where the log has none up to its end.
+
+        Raises:
+            _LogChangedError: The leader or the log's start has changed.
+            _NotReadError: It is refused, or nothing comes in time.
+        """
+        if span.leader in self._silent:
+            raise _NotReadError(self._silent[span.leader])
+        until = time.monotonic() + self._pace.seconds
+        while True:
+            try:
+                answer = self._partition_answer(span, position.offset, size)
+            except NotAnsweredError as error:
+                why = str(error)
+                if not error.is_passing or time.monotonic() + _BETWEEN > until:
+                    self._silent[span.leader] = why
+                    raise _NotReadError(why) from error
+                self._check_leader(span)
+            else:
+                if answer is not None and answer.records and not answer.error_code:
+                    self._pace.wait(len(answer.records))
+                    return bytes(answer.records)
+                why_later = _why_without_records(answer, position.end)
+                if why_later is None:
+                    return None
+                if time.monotonic() + _BETWEEN > until:
+                    raise _NotReadError(why_later)
+            time.sleep(_BETWEEN)
+
+    def _check_leader(self, span: Span) -> None:
+        """Check that the leader still is the one that is asked, as far as any broker tells.
+
+        Raises:
+            _LogChangedError: It is not.
+        """
+        try:
+            topics = described_topics(self._cluster, [span.topic])
+        except NotAnsweredError:
+            return
+        described = topics.by_name.get(span.topic)
+        for each in described.partitions if described is not None else ():
+            if each.partition == span.partition and each.leader not in (None, span.leader):
+                raise _LogChangedError(f"broker {span.leader} no longer leads it")
+
+    def _partition_answer(self, span: Span, offset: int, size: int) -> Any:  # noqa: ANN401
+        """Return what a fetch answers of the partition; null where it says nothing of it."""
+        from kafka.protocol.consumer import FetchRequest  # noqa: PLC0415 - optional
+
+        of_topic = FetchRequest.FetchTopic
+        partition = of_topic.FetchPartition(
+            partition=span.partition,
+            current_leader_epoch=span.epoch,
+            fetch_offset=offset,
+            partition_max_bytes=size,
+        )
+        request = FetchRequest(
+            replica_id=-1,
+            max_wait_ms=_WAIT_MS,
+            min_bytes=1,
+            max_bytes=size,
+            isolation_level=0,
+            topics=[of_topic(topic=span.topic, partitions=[partition])],
+            min_version=_OLDEST_UNCONVERTED,
+            max_version=_NEWEST_BY_NAME,
+        )
+        response = self._cluster.ask(request, span.leader)
+        if response.error_code:
+            raise NotAnsweredError(
+                error_name(response.error_code), is_passing=is_passing(response.error_code)
+            )
+        for topic in response.responses:
+            for each in topic.partitions:
+                if (topic.topic, each.partition_index) == (span.topic, span.partition):
+                    return each
+        return None
+
+
+def _why_without_records(answer: Any, end: int) -> str | None:  # noqa: ANN401 - untyped library
+    """Return why records may come later; None where the log has none up to the end.
+
+    Raises:
+        _LogChangedError: It is another log now.
+        _NotReadError: None will come.
+    """
+    if answer is None:
+        return "the broker answers without it, as it does where a quota is exceeded"
+    if answer.error_code in _CHANGED:
+        raise _LogChangedError(error_name(answer.error_code))
+    if answer.error_code and not is_passing(answer.error_code):
+        raise _NotReadError(error_name(answer.error_code))
+    if answer.error_code:
+        return error_name(answer.error_code)
+    if answer.high_watermark < end:
+        return f"the high watermark is {answer.high_watermark}, not {end} yet"
+    return None
+
+
+def _larger(size: int, needed: int, offset: int) -> int:
+    """Return how many bytes to ask for next of a batch that did not come whole."""
+    if size >= LARGEST_BATCH:
+        raise _NotReadError(f"the batch at offset {offset} does not come whole")
+    return min(max(needed, 2 * size), LARGEST_BATCH)
+
+
+@dataclass
+class _Position:
+    offset: int
+    end: int
+    has_gaps: bool = False
+    has_changed: bool = False

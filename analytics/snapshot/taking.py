@@ -1,0 +1,248 @@
+"""A snapshot from its first question to its name: what a cluster says, its logs, then files."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from analytics.dump.files.segments import SNAPSHOT
+from analytics.errors import ClusterUnreachableError
+from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError
+from analytics.snapshot.cluster_description import (
+    Topics,
+    described_topics,
+    listed_groups,
+    log_edges,
+    with_edges,
+)
+from analytics.snapshot.log_folder import (
+    END_OFFSETS_FILE,
+    LogWriter,
+    staged_folder,
+    sync,
+    write_root_files,
+    write_topic_id,
+)
+from analytics.snapshot.log_reading import FETCH_BYTES, LogReader, Pace, Reading
+from analytics.version import VERSION
+from schemas.names import COORDINATOR_TOPICS
+from schemas.snapshot import SNAPSHOT_VERSION, Log, Partition, Snapshot, Topic, Unread
+
+_ABSENT: Final = "UNKNOWN_TOPIC_OR_PARTITION"
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is asked of a snapshot's reading.
+
+    Attributes:
+        fetch_bytes: What one answer may have.
+        bytes_a_second: At most, on average; null without a limit.
+    """
+
+    fetch_bytes: int = FETCH_BYTES
+    bytes_a_second: int | None = None
+
+
+def take_snapshot(
+    cluster: ClusterConnection,
+    out: Path,
+    clock: Clock,
+    note: Callable[[str], None],
+    limits: Limits = Limits(),
+) -> Snapshot:
+    """Write a snapshot of a cluster; what could not be read of it is in its `unread`.
+
+    Args:
+        cluster: Reached already.
+        out: The folder; nothing is there yet.
+        clock: The time now, in UTC.
+        note: Takes a line about each topic.
+        limits: How fast.
+
+    Raises:
+        ClusterUnreachableError: The cluster does not answer, or none of the internal topics exists
+            or may be read: there would be nothing in the folder.
+        OutputRefusedError: Something is there.
+        WorkspaceError: It cannot be written.
+    """
+    with staged_folder(out) as folder:
+        taken_at = clock()
+        topics, unread = _described(cluster)
+        reader = LogReader(cluster, Pace(cluster.seconds, limits.fetch_bytes, _rate(limits)))
+        groups, unanswered = listed_groups(cluster)
+        logs = list(_read_logs(reader, topics, folder, clock, note))
+        if not any(each.log_end_offset is not None and _is_any(each) for each in logs):
+            raise ClusterUnreachableError(_nothing_read(cluster, logs, unread))
+        snapshot = Snapshot(
+            snapshot_version=SNAPSHOT_VERSION,
+            groupscope_version=VERSION,
+            taken_at=_text(taken_at),
+            finished_at=_text(clock()),
+            cluster_id=topics.cluster_id,
+            controller_id=topics.controller_id,
+            brokers=topics.brokers,
+            topics=list(topics.by_name.values()),
+            logs=logs,
+            groups=groups,
+            unread=[*unread, *_not_read(logs), *_without_offsets(topics), *unanswered],
+        )
+        _write(folder, snapshot)
+        sync(folder)
+    return snapshot
+
+
+def _is_any(log: Log) -> bool:
+    return log.failure is None or log.bytes > 0
+
+
+def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
+    """Return all topics, with the edges of their logs, and internal ones that are not described."""
+    try:
+        # All topics leave out those that may not be described; asked for by name they are errors.
+        internal = described_topics(cluster, COORDINATOR_TOPICS)
+        topics = described_topics(cluster)
+    except NotAnsweredError as error:
+        raise ClusterUnreachableError(f"{cluster.bootstrap}: {error}") from error
+    by_name = topics.by_name | internal.by_name
+    edges = log_edges(cluster, by_name)
+    topics.by_name = {name: with_edges(by_name[name], edges) for name in sorted(by_name)}
+    refused = [
+        Unread(what=name, reason=error)
+        for name, error in sorted(internal.errors.items())
+        if error != _ABSENT
+    ]
+    return topics, refused
+
+
+def _read_logs(
+    reader: LogReader,
+    topics: Topics,
+    folder: Path,
+    clock: Clock,
+    note: Callable[[str], None],
+) -> Iterable[Log]:
+    for name in COORDINATOR_TOPICS:
+        topic = topics.by_name.get(name)
+        if topic is None:
+            continue
+        size = 0
+        for partition in topic.partitions:
+            with LogWriter(folder, name, partition.partition) as writer:
+                reading = reader.read(name, partition, writer)
+            size += reading.size
+            yield _log(topic, partition, reading, clock())
+        note(f"{name}: {len(topic.partitions)} partitions, {size:,} bytes of batches")
+
+
+def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) -> Log:
+    span = reading.span
+    epoch = partition.leader_epoch if span is None or span.epoch < 0 else span.epoch
+    return Log(
+        topic=topic.topic,
+        partition=partition.partition,
+        leader=partition.leader if span is None else span.leader,
+        leader_epoch=epoch,
+        log_start_offset=partition.log_start_offset if span is None else span.start,
+        log_end_offset=partition.log_end_offset if span is None else reading.end,
+        has_gaps=reading.has_gaps,
+        next_offset=reading.next_offset,
+        bytes=reading.size,
+        readings=reading.readings,
+        read_until=_text(now) if reading.failure is None else None,
+        failure=reading.failure,
+    )
+
+
+def _not_read(logs: Iterable[Log]) -> list[Unread]:
+    """Return what failed; where all of a topic fails for one reason, the topic."""
+    found: list[Unread] = []
+    for topic in COORDINATOR_TOPICS:
+        of_topic = [each for each in logs if each.topic == topic]
+        failures = {each.failure for each in of_topic}
+        if len(failures) == 1 and len(of_topic) > 1 and (why := next(iter(failures))) is not None:
+            found.append(Unread(what=topic, reason=why))
+            continue
+        found += [
+            Unread(what=f"{topic}-{each.partition}", reason=each.failure)
+            for each in of_topic
+            if each.failure is not None
+        ]
+    return found
+
+
+def _without_offsets(topics: Topics) -> list[Unread]:
+    """Return partitions of other topics of which start or end are not known."""
+    return [
+        Unread(what=f"offsets of {topic.topic}-{each.partition}", reason=each.error or "no answer")
+        for topic in topics.by_name.values()
+        if topic.topic not in COORDINATOR_TOPICS
+        for each in topic.partitions
+        if each.log_start_offset is None or each.log_end_offset is None
+    ]
+
+
+def _nothing_read(cluster: ClusterConnection, logs: list[Log], unread: list[Unread]) -> str:
+    reasons = [f"{each.what}: {each.reason}" for each in [*unread, *_not_read(logs)]]
+    why = "; ".join(reasons) or "the cluster has none of them"
+    return f"{cluster.bootstrap}: nothing of {', '.join(COORDINATOR_TOPICS)} can be read: {why}"
+
+
+def _write(folder: Path, snapshot: Snapshot) -> None:
+    logs = {(each.topic, each.partition): each for each in snapshot.logs}
+    starts = {key: log.log_start_offset for key, log in logs.items()}
+    ends = {key: log.log_end_offset for key, log in logs.items()}
+    write_root_files(folder, snapshot.cluster_id, _without_nulls(starts), _without_nulls(ends))
+    for topic in snapshot.topics:
+        if topic.topic in COORDINATOR_TOPICS and topic.topic_id is not None:
+            partitions = [(topic.topic, each.partition) for each in topic.partitions]
+            write_topic_id(folder, partitions, topic.topic_id)
+    _write_end_offsets(folder / END_OFFSETS_FILE, snapshot)
+    content = msgspec.json.format(msgspec.json.encode(snapshot), indent=1)
+    (folder / SNAPSHOT).write_bytes(content + b"\n")
+
+
+def _without_nulls(offsets: Mapping[tuple[str, int], int | None]) -> dict[tuple[str, int], int]:
+    return {key: offset for key, offset in offsets.items() if offset is not None}
+
+
+def _write_end_offsets(path: Path, snapshot: Snapshot) -> None:
+    """Write the file that `--end-offsets` takes (`analytics.replayed.end_offsets`)."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("topic", "partition", "log_start_offset", "log_end_offset"))
+        for topic in snapshot.topics:
+            for each in topic.partitions:
+                if each.log_end_offset is not None:
+                    start = "" if each.log_start_offset is None else each.log_start_offset
+                    rows.writerow((topic.topic, each.partition, start, each.log_end_offset))
+
+
+def _rate(limits: Limits) -> Callable[[int], None]:
+    """Return what waits after each answer as long as the rate asks for."""
+    rate = limits.bytes_a_second
+    if rate is None:
+        return lambda _: None
+    begun, total = time.monotonic(), 0
+
+    def wait(size: int) -> None:
+        nonlocal total
+        total += size
+        ahead = total / rate - (time.monotonic() - begun)
+        if ahead > 0:
+            time.sleep(ahead)
+
+    return wait
+
+
+def _text(time_of: datetime) -> str:
+    return time_of.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

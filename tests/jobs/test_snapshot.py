@@ -1,0 +1,396 @@
+"""`snapshot` against answers that a real broker gave, and against some that none gives."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.snapshot.client_properties import ClientSettings
+from analytics.snapshot.cluster_connection import ClusterConnection
+from analytics.snapshot.taking import Limits, take_snapshot
+from schemas.snapshot import Snapshot, read_snapshot
+from tests.brokers.record_snapshot import SMALL_BYTES
+from tests.support.recorded_cluster import (
+    API_VERSIONS,
+    FETCH,
+    LIST_GROUPS,
+    LIST_OFFSETS,
+    METADATA,
+    Change,
+    Request,
+    recorded_cluster,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tests.conftest import Groupscope
+
+RECORDING = Path(__file__).parents[1] / "data/snapshots/kafka-4.3.1.json.gz"
+"""What a broker of 4.3.1 answered after random acts, when its cleaner had passed."""
+PARTITIONS = {"__consumer_offsets": 5, "__share_group_state": 3, "__transaction_state": 3}
+UNFINISHED = ".unfinished-snapshot"
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory, groupscope: Groupscope) -> Path:
+    """The recorded cluster's snapshot."""
+    out = tmp_path_factory.mktemp("snapshot") / "dump"
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out)
+    assert ran.returncode == 0, ran.stderr
+    return out
+
+
+def document(out: Path) -> Snapshot:
+    return read_snapshot((out / "snapshot.json").read_bytes(), str(out))
+
+
+def logs_of(out: Path) -> dict[str, bytes]:
+    """Each partition's batches."""
+    return {
+        folder.name: b"".join(each.read_bytes() for each in sorted(folder.glob("*.log")))
+        for folder in sorted(out.glob("__*"))
+    }
+
+
+# --- what is taken ----------------------------------------------------------------------------
+
+
+def test_every_partition_of_the_internal_topics_is_there(taken: Path) -> None:
+    names = [f"{topic}-{each}" for topic, count in PARTITIONS.items() for each in range(count)]
+    assert sorted(logs_of(taken)) == names
+
+
+def test_it_says_what_the_cluster_is(taken: Path) -> None:
+    snapshot = document(taken)
+    assert snapshot.cluster_id == "groupscope-brokers-00A"
+    assert [each.node_id for each in snapshot.brokers] == [1]
+    assert {each.topic for each in snapshot.topics} >= {*PARTITIONS, "orders", "payments"}
+    assert {each.group_type for each in snapshot.groups} == {
+        "classic", "consumer", "share", "streams",
+    }  # fmt: skip
+    assert snapshot.unread == []
+    assert (taken / "meta.properties").read_text() == "cluster.id=groupscope-brokers-00A\n"
+
+
+def test_the_document_is_printed_too(groupscope: Groupscope, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope(
+            "snapshot", "--bootstrap-server", address, "--out", out, "--format", "json"
+        )
+    assert json.loads(ran.stdout) == json.loads((out / "snapshot.json").read_bytes())
+
+
+def test_each_log_says_how_far_it_goes(taken: Path) -> None:
+    of_bytes = {name: len(content) for name, content in logs_of(taken).items()}
+    snapshot = document(taken)
+    assert {f"{each.topic}-{each.partition}": each.bytes for each in snapshot.logs} == of_bytes
+    assert all(each.next_offset == each.log_end_offset for each in snapshot.logs)
+    # The coordinator deletes share state that is superseded: its logs are cut, not compacted.
+    assert {each.topic for each in snapshot.logs if not each.has_gaps} == {"__share_group_state"}
+
+
+def test_batches_are_cut_by_small_answers_and_come_whole_all_the_same(
+    taken: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "small"
+    with (
+        recorded_cluster(RECORDING) as address,
+        ClusterConnection(address, ClientSettings(), 10) as cluster,
+    ):
+        take_snapshot(cluster, out, clock, lambda _: None, Limits(fetch_bytes=SMALL_BYTES))
+    assert logs_of(out) == logs_of(taken)
+
+
+def clock() -> datetime:
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    return datetime(2026, 11, 27, tzinfo=UTC)
+
+
+def test_commands_answer_to_it_at_its_end(groupscope: Groupscope, taken: Path) -> None:
+    listed = groupscope("list", taken, "--format", "json")
+    assert listed.returncode == 0, listed.stderr
+    names = {each["group_id"] for each in json.loads(listed.stdout)["rows"]}
+    # A classic group without members and offsets is gone from the log as it will be from memory.
+    assert names
+    assert names <= {each.group_id for each in document(taken).groups}
+
+
+def test_gaps_of_a_log_that_its_leader_sent_whole_are_the_cleaners(
+    groupscope: Groupscope, taken: Path
+) -> None:
+    shown = json.loads(groupscope("inspect", taken, "--format", "json").stdout)
+    kinds = {gap["kind"] for each in shown["partitions"] for gap in each["gaps"]}
+    assert kinds == {"compaction"}
+    # How far the cleaner came nobody tells: history below the end is not complete.
+    for each in shown["partitions"]:
+        is_compacted = each["topic"] != "__share_group_state"
+        start = each["end_offset"] if is_compacted else each["log_start_offset"]
+        assert each["complete_from"] == start
+        assert each["first_dirty_offset"] is None
+
+
+def test_where_a_segment_was_lost_since_gaps_say_nothing_of_the_cleaner(
+    groupscope: Groupscope, taken: Path, tmp_path: Path
+) -> None:
+    import shutil  # noqa: PLC0415
+
+    harmed = tmp_path / "harmed"
+    shutil.copytree(taken, harmed)
+    (segment,) = (harmed / "__consumer_offsets-1").glob("*.log")
+    segment.write_bytes(segment.read_bytes()[:-100])
+    shown = json.loads(groupscope("inspect", harmed, "--format", "json").stdout)
+    kinds = {
+        each["partition"]: {gap["kind"] for gap in each["gaps"]}
+        for each in shown["partitions"]
+        if each["topic"] == "__consumer_offsets"
+    }
+    assert "unknown" in kinds[1]
+    assert kinds[0] == {"compaction"}
+
+
+def test_lag_is_told_with_the_end_offsets_beside_it(groupscope: Groupscope, taken: Path) -> None:
+    given = ("--end-offsets", taken / "end-offsets.csv", "--format", "json")
+    ran = groupscope("lag", taken, *given)
+    ends = {
+        (topic.topic, each.partition): each.log_end_offset
+        for topic in document(taken).topics
+        for each in topic.partitions
+    }
+    rows = [each for each in json.loads(ran.stdout)["rows"] if each["log_end_offset"] is not None]
+    assert rows
+    for each in rows:
+        assert each["log_end_offset"] == ends[each["topic"], each["partition"]]
+
+
+# --- what is refused --------------------------------------------------------------------------
+
+
+def test_a_folder_that_holds_something_is_left_alone(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").write_text("mine")
+    ran = groupscope("snapshot", "--bootstrap-server", "127.0.0.1:1", "--out", tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "is not empty: a snapshot needs a folder of its own" in ran.stderr
+
+
+@pytest.mark.parametrize("server", ["broker", "broker:", "broker:http", "broker:99999", ","])
+def test_an_address_has_host_and_port(groupscope: Groupscope, tmp_path: Path, server: str) -> None:
+    ran = groupscope("snapshot", "--bootstrap-server", server, "--out", tmp_path / "out")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "looked for HOST:PORT, several with commas" in ran.stderr
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed() -> str:
+    """A port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("name", ["silent", "closed"])
+def test_a_bootstrap_that_does_not_answer_is_one_line(
+    groupscope: Groupscope, request: pytest.FixtureRequest, tmp_path: Path, name: str
+) -> None:
+    address = request.getfixturevalue(name)
+    out = tmp_path / "out"
+    ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out, "--timeout", "1")
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert f"{address}: no broker answered within 1 seconds" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_secrets_are_in_no_message(groupscope: Groupscope, tmp_path: Path, closed: str) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nclient.id=mine\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="auditor" password="hunter2";\n'
+    )
+    ran = groupscope(
+        "snapshot", "--bootstrap-server", closed, "--command-config", config,
+        "--out", tmp_path / "out", "--timeout", "1", "--verbose",
+    )  # fmt: skip
+    assert ran.returncode == 3
+    assert "not used here: client.id" in ran.stderr
+    assert "hunter2" not in ran.stdout + ran.stderr
+
+
+def test_a_snapshot_that_never_ended_is_no_dump(
+    groupscope: Groupscope, taken: Path, tmp_path: Path
+) -> None:
+    import shutil  # noqa: PLC0415
+
+    left = tmp_path / ".dump.unfinished"
+    shutil.copytree(taken, left)
+    (left / UNFINISHED).touch()
+    ran = groupscope("inspect", left)
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "a snapshot of a cluster that never came to its end" in ran.stderr
+    # Nor one among others.
+    ran = groupscope("inspect", tmp_path)
+    assert (ran.returncode, ran.stdout) == (2, "")
+
+
+# --- answers that no broker gives -------------------------------------------------------------
+
+_BASE_OFFSET, _SIZE_AT, _MAGIC_AT, _DELTA_AT = 0, 8, 16, 23
+
+
+def in_records(at: int, value: bytes) -> Change:
+    """Change bytes of the first batch of each fetch."""
+
+    def change(request: Request, response: bytes) -> bytes:
+        begin = records_at(request, response)
+        if begin is None:
+            return response
+        return response[: begin + at] + value + response[begin + at + len(value) :]
+
+    return change
+
+
+def records_at(request: Request, response: bytes) -> int | None:
+    """Where the batches of a FetchResponse begin; null where it has none."""
+    if request.api != FETCH:
+        return None
+    from kafka.protocol.consumer import FetchResponse  # noqa: PLC0415
+
+    decoded = FetchResponse.decode(response, version=request.version)
+    records = decoded.responses[0].partitions[0].records
+    return response.index(records) if records else None
+
+
+def of_api(api: int, make: Callable[[bytes], bytes | None]) -> Change:
+    return lambda request, response: make(response) if request.api == api else response
+
+
+FOREIGN: dict[str, Change] = {
+    "a batch of no size": in_records(_SIZE_AT, struct.pack(">i", 0)),
+    "a batch of negative size": in_records(_SIZE_AT, struct.pack(">i", -1)),
+    "a batch larger than memory": in_records(_SIZE_AT, struct.pack(">i", 2**31 - 1)),
+    "a batch larger than the answer": in_records(_SIZE_AT, struct.pack(">i", 1 << 20)),
+    "an unknown format": in_records(_MAGIC_AT, b"\x07"),
+    "an offset below those before": in_records(_BASE_OFFSET, struct.pack(">q", -5)),
+    "an offset far away": in_records(_BASE_OFFSET, struct.pack(">q", 2**63 - 1)),
+    "a last offset below the first": in_records(_DELTA_AT, struct.pack(">i", -2)),
+    "half of a fetch": of_api(FETCH, lambda answer: answer[: len(answer) // 2]),
+    "a fetch of nothing": of_api(FETCH, lambda _: b""),
+    "a fetch that cuts the connection": of_api(FETCH, lambda _: None),
+    "a fetch of zeros": of_api(FETCH, lambda answer: bytes(len(answer))),
+    "a fetch of ones": of_api(FETCH, lambda answer: b"\xff" * len(answer)),
+    "half of the topics": of_api(METADATA, lambda answer: answer[: len(answer) // 2]),
+    "topics of ones": of_api(METADATA, lambda answer: b"\xff" * len(answer)),
+    "half of the versions": of_api(API_VERSIONS, lambda answer: answer[: len(answer) // 2]),
+    "half of the offsets": of_api(LIST_OFFSETS, lambda answer: answer[: len(answer) // 2]),
+    "offsets of ones": of_api(LIST_OFFSETS, lambda answer: b"\xff" * len(answer)),
+    "half of the groups": of_api(LIST_GROUPS, lambda answer: answer[: len(answer) // 2]),
+    "no groups": of_api(LIST_GROUPS, lambda _: None),
+}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked again is asked at once."""
+    monkeypatch.setattr("analytics.snapshot.log_reading._BETWEEN", 0.01)
+    monkeypatch.setattr("analytics.snapshot.cluster_description._BETWEEN", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("name", FOREIGN)
+def test_foreign_bytes_are_told_in_one_line(
+    groupscope: Groupscope, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING, FOREIGN[name]) as address:
+        ran = groupscope(
+            "snapshot", "--bootstrap-server", address, "--out", out, "--timeout", "0.5", "--quiet"
+        )
+    assert ran.returncode == 3, ran.stderr
+    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+    assert "internal error" not in ran.stderr
+    if out.exists():
+        # What could be taken is there, and says what could not.
+        assert document(out).unread
+    assert sorted(tmp_path.iterdir()) == ([out] if out.exists() else [])
+
+
+def refusing(topic: str, code: int) -> Change:
+    """Answer fetches of a topic with an error."""
+
+    def change(request: Request, response: bytes) -> bytes:
+        if request.api != FETCH:
+            return response
+        from kafka.protocol.consumer import FetchResponse  # noqa: PLC0415
+
+        decoded: Any = FetchResponse.decode(response, version=request.version)
+        (answered,) = decoded.responses
+        if answered.topic != topic:
+            return response
+        answered.partitions[0].error_code = code
+        answered.partitions[0].records = None
+        decoded._header = None
+        encoded: bytes = decoded.encode(version=request.version)
+        return encoded
+
+    return change
+
+
+def test_a_topic_that_may_not_be_read_is_named_and_the_others_are_taken(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING, refusing("__transaction_state", 29)) as address:
+        ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out, "--quiet")
+    assert ran.returncode == 3
+    assert "not read: __transaction_state (TOPIC_AUTHORIZATION_FAILED)" in ran.stderr
+    assert [each.what for each in document(out).unread] == ["__transaction_state"]
+    # What reads the snapshot knows that records are missing up to where the log ended.
+    shown = json.loads(groupscope("inspect", out, "--format", "json").stdout)
+    losses = {(each["topic"], each["partition"]): each["losses"] for each in shown["partitions"]}
+    assert all(losses["__transaction_state", each] for each in range(3))
+    assert not any(losses["__consumer_offsets", each] for each in range(5))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_log_whose_leader_keeps_changing_is_given_up(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING, refusing("__transaction_state", 74)) as address:
+        ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out, "--quiet")
+    assert ran.returncode == 3
+    assert "it changed 5 times while it was read (FENCED_LEADER_EPOCH)" in ran.stderr
+
+
+def test_a_folder_of_a_store_is_refused(groupscope: Groupscope) -> None:
+    ran = groupscope("snapshot", "--bootstrap-server", "b:1", "--out", "s3://bucket/dump")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "a folder of this machine is needed" in ran.stderr
+
+
+def test_without_the_client_library_it_says_what_to_install(
+    groupscope: Groupscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    monkeypatch.setattr("jobs.cli.main.check_one_root", lambda: None)
+    ran = groupscope("snapshot", "--bootstrap-server", "b:1", "--out", tmp_path / "out")
+    assert (ran.returncode, ran.stdout) == (3, "")
+    assert "pip install 'kafka-python>=3.0.12,<4'" in ran.stderr

@@ -1,0 +1,147 @@
+"""`snapshot` of a running broker, held against what the same broker has on its disk."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.brokers.asking import Asker
+from tests.brokers.broker import Addresses, Broker
+from tests.brokers.programs import Programs, fetch_programs
+from tests.brokers.releases import INTERNAL, Release, broker_settings
+from tests.brokers.troupe import Troupe
+from tests.support.kafka_jars import JarsUnavailableError
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
+
+pytestmark = pytest.mark.maven
+
+RELEASES = ("3.9.2", "4.4.0")
+"""The last before brokers wrote share state, and the newest."""
+SEED = 7
+"""Its settings have the cleaner come while the clients act."""
+SECONDS = 25
+OF_FILES = {"copy", "segment", "batch_position", "record_bytes"}
+"""Columns that say in which file a record lies and how it is written there: snapshots have segments
+of their own, and where the cleaner comes after one it writes times from the delete horizon on."""
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def release(request: pytest.FixtureRequest) -> Release:
+    return Release(request.param)
+
+
+@pytest.fixture(scope="module")
+def programs(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    try:
+        return fetch_programs(release, tmp_path_factory.mktemp("programs"))
+    except JarsUnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def taken(
+    tmp_path_factory: pytest.TempPathFactory,
+    release: Release,
+    programs: Programs,
+    groupscope: Groupscope,
+) -> tuple[Path, Path]:
+    """A snapshot, and the log directory of its broker, which was killed at once."""
+    folder = tmp_path_factory.mktemp("broker")
+    addresses = Addresses.free()
+    settings = broker_settings(release, SEED)
+    broker = Broker(programs, addresses, settings, folder / "live")
+    broker.format(release)
+    broker.start()
+    clients = Troupe(folder / "clients.txt")
+    try:
+        with Asker(programs, addresses.bootstrap) as ask:
+            broker.answer(lambda: ask("Metadata", {"topics": None}))
+            clients.begin(programs, release, addresses.bootstrap, SEED, SECONDS)
+            clients.wait_until_still(SECONDS)
+            clients.kill()
+        snapshot = folder / "snapshot"
+        ran = groupscope("snapshot", "--bootstrap-server", addresses.bootstrap, "--out", snapshot)
+        assert ran.returncode == 0, ran.stderr
+    finally:
+        clients.kill()
+        # At once: nothing is to be cleaned any more.
+        broker.kill()
+    return snapshot, broker.log_dir
+
+
+def rows_below(
+    workspace: Path, ends: dict[tuple[str, int], int]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Decoded rows of the internal topics, up to where the snapshot ends, by table and text."""
+    found = {}
+    for folder in sorted((workspace / "decoded").iterdir()):
+        table = pq.read_table(folder)
+        names = [each for each in table.column_names if each not in OF_FILES]
+        rows: list[dict[str, Any]] = table.select(names).to_pylist()
+        kept = [
+            each
+            for each in rows
+            if each["topic"] in INTERNAL
+            and each["offset"] < ends.get((each["topic"], each["partition"]), 0)
+        ]
+        found[folder.name] = {repr(each): each for each in kept}
+    return found
+
+
+def may_be_cleaned(row: dict[str, Any], others: Iterable[dict[str, Any]]) -> bool:
+    """Whether a cleaner that came after the snapshot may have removed a record."""
+    if "key" not in row or row["is_tombstone"]:
+        return True
+    place = row["topic"], row["partition"], row["key"]
+    return any(
+        (each["topic"], each["partition"], each["key"]) == place and each["offset"] > row["offset"]
+        for each in others
+    )
+
+
+def test_decoded_tables_are_those_of_the_disk(
+    groupscope: Groupscope, release: Release, taken: tuple[Path, Path], tmp_path: Path
+) -> None:
+    from schemas.snapshot import read_snapshot  # noqa: PLC0415
+
+    logs = read_snapshot((taken[0] / "snapshot.json").read_bytes(), "snapshot.json").logs
+    ends = {(each.topic, each.partition): each.log_end_offset or 0 for each in logs}
+    assert all(each.failure is None for each in logs)
+    tables = []
+    for number, source in enumerate(taken):
+        out = tmp_path / str(number)
+        ran = groupscope("decode", source, "--out", out, "--quiet")
+        assert ran.returncode == 0, ran.stderr
+        tables.append(rows_below(out, ends))
+    snapshot, disk = tables
+    assert snapshot.keys() == disk.keys()
+    for name, rows in snapshot.items():
+        assert sorted(disk[name].keys() - rows.keys()) == [], name
+        gone = [rows[each] for each in rows.keys() - disk[name].keys()]
+        assert [each for each in gone if not may_be_cleaned(each, rows.values())] == [], name
+    assert snapshot["offset_commit"]
+    topics = set(INTERNAL) if release.has_share_groups else set(INTERNAL) - {"__share_group_state"}
+    assert ends.keys() == {(topic, each) for topic in topics for each in range(INTERNAL[topic])}
+
+
+def test_kafkas_own_tool_reads_its_segments(taken: tuple[Path, Path], programs: Programs) -> None:
+    segments = [str(each) for each in sorted(taken[0].glob("*/*.log"))]
+    ran = subprocess.run(
+        programs.tool("DumpLogSegments", "--deep-iteration", "--files", ",".join(segments)),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=300,
+    )
+    for segment in segments:
+        assert f"Dumping {segment}" in ran.stdout
+    assert "isvalid: true" in ran.stdout
+    assert "isvalid: false" not in ran.stdout
+    assert [each for each in ran.stdout.splitlines() if each.startswith("Found")] == []
