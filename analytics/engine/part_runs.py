@@ -76,7 +76,7 @@ _THREADS: Final = 2
 """Much of a part is work of one core."""
 
 _ROW_GROUP: Final = 50_000
-_ROW_GROUP_BYTES: Final = 4 << 20
+_ROW_GROUP_BYTES: Final = 1 << 20
 """What is read of a file at once, where a reader has all files of a table open to merge them."""
 
 ReadPart = Callable[[], dict[str, pl.DataFrame]]

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from analytics.engine.part_runs import PartRunner
+from analytics.engine.part_runs import PartRunner, release_freed_memory
 from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import Gap, gap_rows
@@ -335,6 +335,7 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
         audit_options.fail_on,
         UNNAMED_COMMAND if audited.redactor is not None else command_line(),
     )
+    release_freed_memory()
     kept = kept_tables(state, judged.keys(), found, changes)
     keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
     folder = audit_options.out
@@ -411,6 +412,8 @@ def _ask(
             failed[question.name] = str(error)
             console.error(f"{question.name}: {error}")
             continue
+        # What a question leaves would lie below all that the next ones take.
+        release_freed_memory()
         gaps[question.name] = answered.gaps
         is_open |= answered.is_open
         # A later question may rest on this one.
