@@ -36,6 +36,7 @@ BENCHMARKS = (
         "whole_audit",
         "whole_commands",
         "at_scale",
+        "one_core",
         "many_commits",
     ),
 )

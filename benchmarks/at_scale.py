@@ -19,7 +19,7 @@ from benchmarks.measure import ratio
 from benchmarks.report import Figure, Report
 
 PARTITIONS = 4
-_GROUP_SHARE = 1 / 11
+GROUP_SHARE = 1 / 11
 _TIMES = 4
 _QUESTIONS = {
     "expiration": ("expiration",),
@@ -94,7 +94,7 @@ def add_memory(report: Report, name: str, runs: list[Run]) -> None:
 
 
 def measure(
-    data: Data, segment_bytes: int, folder: str, *, group_share: float = _GROUP_SHARE
+    data: Data, segment_bytes: int, folder: str, *, group_share: float = GROUP_SHARE
 ) -> Measured:
     """Run each command on a dump of four segments in a folder, which is removed then."""
     place = data.folder / folder
@@ -113,7 +113,14 @@ def measure(
 
 
 def _run(measured: Measured, name: str, *arguments: str) -> None:
+    measured.runs.setdefault(name, []).append(run_groupscope(*arguments))
+
+
+def run_groupscope(*arguments: str) -> Run:
+    """Run a command to its end, and watch the memory of all of its processes.
+
+    Raises:
+        subprocess.CalledProcessError: It failed.
+    """
     command = [str(GROUPSCOPE), *arguments]
-    measured.runs.setdefault(name, []).append(
-        run_command(command, watch_workers=True, codes=_ENDED)
-    )
+    return run_command(command, watch_workers=True, codes=_ENDED)
