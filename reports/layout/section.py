@@ -190,10 +190,13 @@ class LongSection:
 
 
 def _fill(held: list[pa.Table], rows: pa.Table, most: int | None) -> None:
-    """Hold no more rows than are wanted."""
-    room = rows.num_rows if most is None else most - sum(each.num_rows for each in held)
-    if room > 0 or not held:
-        held.append(rows.slice(0, max(room, 0)))
+    """Hold no more rows than are wanted; a slice would hold the memory of all others, too."""
+    if most is None:
+        held.append(rows)
+        return
+    room = max(most - sum(each.num_rows for each in held), 0)
+    if room or not held:
+        held.append(rows.take(pa.array(range(min(room, rows.num_rows)), pa.int64())))
 
 
 def problems_of(section: Section) -> pa.ChunkedArray:

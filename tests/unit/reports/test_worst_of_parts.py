@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import polars as pl
@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.tables.parted_table import Order, PartedTable
-from reports.layout.section import LongSection, Section, scanned, worst_of_all
+from reports.layout.section import (
+    SHOWN,
+    LongSection,
+    Section,
+    first_of_each,
+    folded,
+    scanned,
+    worst_of_all,
+)
 
 SCHEMA = pa.schema([("place", pa.int64()), ("cost", pa.int64()), ("is_wrong", pa.bool_())])
 IN_PLACE = Order(("place",), partial(pl.DataFrame.sort, by="place"))
@@ -71,3 +79,27 @@ def test_a_scan_has_every_row_once(parts: list[list[tuple[int, bool]]]) -> None:
     table = parted(parts)
     places = [place for rows in scanned(table, ["place"]) for place in rows["place"].to_pylist()]
     assert sorted(places) == table.whole()["place"].to_pylist()
+
+
+class FoldedOnce(PartedTable):
+    """Rows that show how much memory a fold keeps of them."""
+
+    def folded(
+        self,
+        fold: Callable[[Iterable[pa.Table]], pa.Table],
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return what a fold keeps, of all rows at once."""
+        kept = fold([self.whole() if columns is None else self.whole().select(list(columns))])
+        assert kept.get_total_buffer_size() < self.whole().nbytes / 100
+        return kept
+
+
+def test_what_is_kept_of_a_part_holds_no_memory_of_its_other_rows() -> None:
+    rows = parted([[(0, number % 2 == 0) for number in range(20_000)]])
+    table = FoldedOnce(rows.schema, rows.parts, rows.order)
+    worst = LongSection(table, section).worst(10)
+    assert worst.rows["place"].to_pylist() == [number * 2 for number in range(10)]
+    assert worst_of_all(table, [("cost", "descending")]).num_rows == SHOWN
+    of_each = partial(first_of_each, of="is_wrong", most=3)
+    assert folded(table, of_each, ["is_wrong", "place"]).num_rows == 6
