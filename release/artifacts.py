@@ -22,6 +22,8 @@ from typing import Any, Final
 
 _PINS: Final = Path("requirements") / "runtime.txt"
 _SUMS: Final = "SHA256SUMS"
+_NAME: Final = "groupscope"
+"""With which the names of all files of a release begin, but for that of the sums."""
 
 
 class ReleaseRefusedError(Exception):
@@ -42,7 +44,7 @@ def write_release(checkout: Path, folder: Path) -> list[Path]:
         ReleaseRefusedError: The checkout has no commit, the folder has files of others, or a tool
             failed.
     """
-    if folder.exists() and any(folder.iterdir()) and not (folder / _SUMS).exists():
+    if folder.exists() and not _is_replaceable(folder):
         raise ReleaseRefusedError(f"{folder} has files that no release wrote: name another folder")
     epoch = _output(["git", "log", "-1", "--format=%ct"], checkout).strip()
     with tempfile.TemporaryDirectory() as scratch:
@@ -57,6 +59,20 @@ def write_release(checkout: Path, folder: Path) -> list[Path]:
     sums = [f"{hashlib.sha256((folder / each).read_bytes()).hexdigest()}  {each}" for each in names]
     (folder / _SUMS).write_text("\n".join(sums) + "\n", "utf-8")
     return [folder / each for each in (*names, _SUMS)]
+
+
+def _is_replaceable(folder: Path) -> bool:
+    """Return whether a folder has nothing but what an earlier release wrote: its sums name it."""
+    if not folder.is_dir():
+        return False
+    there = {each.name for each in folder.iterdir()}
+    if not there:
+        return True
+    if _SUMS not in there:
+        return False
+    lines = (folder / _SUMS).read_text("utf-8", "replace").splitlines()
+    released = {line.partition("  ")[2] for line in lines}
+    return there <= {*released, _SUMS} and all(each.startswith(_NAME) for each in released)
 
 
 def _build(source: Path, made: Path, epoch: str) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 from setuptools.command.build_py import build_py
 
 PARENT: Final = "groupscope"
-_MODULE: Final = re.compile(r"[a-z_]+\.[a-z_.]*")
+_MODULE: Final = re.compile(r"[a-z_]+\.[a-z0-9_.]*")
 """The dotted name of a module, or the beginning of one."""
 
 

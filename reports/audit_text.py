@@ -24,6 +24,7 @@ from reports.plain_text import paragraphs, printable, wrapped
 from reports.quantities import count
 from reports.row_formats import MARKUP, Section, Text, render, rendered
 from reports.verdict import (
+    INCIDENTS,
     AuditIncident,
     IncidentPart,
     as_text,
@@ -34,11 +35,12 @@ from reports.verdict import (
 from schemas.finding_rules import INFO
 
 MOST: Final = 8
-"""So many incidents are shown; `summary.json` has more."""
+"""So many incidents are shown; the table of them has all."""
 _ALSO: Final = ("finding_id", "object_type", "suggestion", "evidence")
 _FINDINGS: Final = "findings"
 _NONE: Final = "Nothing was found."
 _SOUND: Final = "Nothing was found that needs anyone."
+_AS_FAR: Final = "The dump does not tell all: the page says, under Cannot tell, what it lacks."
 _WORD: Final = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")
 """A word of a command as a shell takes it: what is in quotes belongs together."""
 _INDENT: Final = " " * 6
@@ -125,13 +127,14 @@ def _verdict(
 ) -> Iterator[str]:
     """Yield what is wrong and since when, how much was found, and each incident."""
     number = audit.findings.num_rows
-    yield paragraphs([sentence_of(audit.incidents) or (_SOUND if number else _NONE)], width)
+    sound = [_SOUND if number else _NONE, *([_AS_FAR] if audit.is_open else [])]
+    yield paragraphs([sentence_of(audit.incidents) or " ".join(sound)], width)
     yield _counts_of(summary, width)
     for each in audit.incidents[:MOST]:
         yield "\n".join((_as_markdown if is_markup else _as_lines)(each, width))
     more = len(audit.incidents) - MOST
     if more > 0:
-        yield paragraphs([f"{count(more, 'more thing')} in summary.json, under incidents"], width)
+        yield paragraphs([f"{count(more, 'more thing')} in evaluations/{INCIDENTS}"], width)
     if audit.incidents:
         yield paragraphs([_EACH], width)
 

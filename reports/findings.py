@@ -112,6 +112,7 @@ class AuditFindings:
         incidents: What the findings come to, what costs most first.
         changes: Rows of `findings` with `change`, those that are gone among them; None where there
             is no earlier audit.
+        is_open: Whether an answer cannot be told, or some of the input was not read.
     """
 
     findings: Findings
@@ -119,6 +120,7 @@ class AuditFindings:
     accepted: pa.Table
     incidents: Sequence[AuditIncident]
     changes: Rows | None = None
+    is_open: bool = False
 
 
 def summary_of(

@@ -24,11 +24,13 @@ def _lines(snapshot: Snapshot, out: str) -> Iterator[str]:
         logs = [each for each in snapshot.logs if each.topic == topic]
         if logs:
             size = sum(each.bytes for each in logs)
-            yield f"  {topic}: {_count(len(logs), 'partition')}, {size:,} bytes"
+            read = sum(each.failure is None for each in logs)
+            of_so_many = "" if read == len(logs) else f"{read:,} of "
+            yield f"  {topic}: {of_so_many}{_count(len(logs), 'partition')}, {size:,} bytes"
     topics = sum(1 for each in snapshot.topics if each.topic not in COORDINATOR_TOPICS)
     groups = len(snapshot.groups)
     yield f"  snapshot.json: {_count(topics, 'other topic')}, {_count(groups, 'group')}"
-    yield "  end-offsets.csv: where all logs start and end, for --end-offsets"
+    yield "  end-offsets.csv: where logs start and end, for --end-offsets"
 
 
 def unread_text(snapshot: Snapshot) -> str:

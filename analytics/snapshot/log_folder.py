@@ -34,6 +34,8 @@ _SEGMENT_BYTES: Final = 1 << 30
 _MOST_OFFSETS: Final = 2**31 - 1
 """Offsets in a segment's index are relative to its base, in 31 bits (``LogSegment``)."""
 
+_NEW_FOLDER: Final = "choose an --out that is not there yet, such as a folder in it"
+
 TopicPartition = tuple[str, int]
 
 
@@ -46,7 +48,8 @@ def staged_folder(out: Path) -> Iterator[Path]:
     killed run left is removed by the next one.
 
     Raises:
-        OutputRefusedError: There is something at `out` already.
+        OutputRefusedError: There is something at `out` already, or what takes its place there
+            cannot.
         WorkspaceError: It cannot be written, or another run writes there.
     """
     check_out(out)
@@ -59,7 +62,11 @@ def staged_folder(out: Path) -> Iterator[Path]:
     with sole_writer(str(out), marker):
         _remove_others(staging, marker)
         try:
+            _make_room(out)
             yield staging
+        except OSError as error:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise WorkspaceError(f"{out} cannot be written: {error.strerror or error}") from error
         except BaseException:
             shutil.rmtree(staging, ignore_errors=True)
             raise
@@ -70,7 +77,7 @@ def check_out(out: Path) -> None:
     """Check that a snapshot may be written there.
 
     Raises:
-        OutputRefusedError: There is a file, or a folder that is not empty.
+        OutputRefusedError: There is a file, or a folder that is not empty or that people are in.
     """
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise OutputRefusedError(f"{out} is there already and no folder; choose another --out")
@@ -78,6 +85,24 @@ def check_out(out: Path) -> None:
         raise OutputRefusedError(
             f"{out} is not empty: a snapshot needs a folder of its own; choose another --out"
         )
+    if out.is_dir() and out.samefile(Path.cwd()):
+        raise OutputRefusedError(f"{out} is the working directory; {_NEW_FOLDER}")
+
+
+def _make_room(out: Path) -> None:
+    """Remove the empty folder whose place is taken at the end, before anything is read.
+
+    Raises:
+        OutputRefusedError: It stays: it is where a file system is mounted, or somebody else's.
+    """
+    try:
+        out.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OutputRefusedError(
+            f"{out} cannot be replaced ({error.strerror}); {_NEW_FOLDER}"
+        ) from error
 
 
 def _remove_others(folder: Path, marker: Path) -> None:

@@ -275,6 +275,8 @@ class LogReader:
             _NotReadError: It is refused, or nothing comes in time.
         """
         if span.leader in self._silent:
+            # Another broker may lead this partition by now.
+            self._check_leader(span)
             raise _NotReadError(self._silent[span.leader])
         until = time.monotonic() + self._pace.seconds
         while True:

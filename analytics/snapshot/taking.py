@@ -83,6 +83,7 @@ def take_snapshot(
         logs = list(_read_logs(reader, topics, folder, clock, note))
         if not any(each.log_end_offset is not None and _is_any(each) for each in logs):
             raise ClusterUnreachableError(_nothing_read(cluster, logs, unread))
+        _take_other_edges(cluster, topics)
         snapshot = Snapshot(
             snapshot_version=SNAPSHOT_VERSION,
             groupscope_version=VERSION,
@@ -106,7 +107,7 @@ def _is_any(log: Log) -> bool:
 
 
 def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
-    """Return all topics, with the edges of their logs, and internal ones that are not described."""
+    """Return all topics, with the edges of their logs, and those that are not described."""
     try:
         # All topics leave out those that may not be described; asked for by name they are errors.
         internal = described_topics(cluster, COORDINATOR_TOPICS)
@@ -116,12 +117,26 @@ def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
     by_name = topics.by_name | internal.by_name
     edges = log_edges(cluster, by_name)
     topics.by_name = {name: with_edges(by_name[name], edges) for name in sorted(by_name)}
+    errors = topics.errors | internal.errors
     refused = [
         Unread(what=name, reason=error)
-        for name, error in sorted(internal.errors.items())
-        if error != _ABSENT
+        for name, error in sorted(errors.items())
+        if error != _ABSENT and name not in by_name
     ]
     return topics, refused
+
+
+def _take_other_edges(cluster: ClusterConnection, topics: Topics) -> None:
+    """Ask once more where the logs of all but the internal topics start and end.
+
+    Groups committed while their coordinators' logs were read, and what they committed lies below
+    these ends: against those of the beginning it would be beyond the end of its log.
+    """
+    edges = log_edges(cluster, topics.by_name)
+    topics.by_name = {
+        name: topic if name in COORDINATOR_TOPICS else with_edges(topic, edges)
+        for name, topic in topics.by_name.items()
+    }
 
 
 def _read_logs(

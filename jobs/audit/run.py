@@ -327,6 +327,7 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
         found.accepted,
         incidents_in(found.incidents.incidents, found.incidents.parts),
         changes,
+        audited.is_open or audited.state.exit_code == CANNOT_TELL,
     )
     summary = summary_of(
         outcome,

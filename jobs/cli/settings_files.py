@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import click
@@ -260,14 +260,27 @@ def _flat(document: Mapping[Any, Any], prefix: str = "") -> dict[str, str]:
 
 
 def _properties(text: str) -> dict[str, str]:
-    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
-    found: dict[str, str] = {}
-    for line in joined.splitlines():
-        said = line.strip()
-        if said and said[0] not in "#!":
-            name, value = _pair(said)
-            found[name] = value
-    return found
+    return dict(_pair(each.strip()) for each in _logical_lines(text))
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Yield lines as ``java.util.Properties`` reads them.
+
+    A line goes on behind an odd number of backslashes: of an even one each stands for itself. Of a
+    comment nothing goes on.
+    """
+    held, goes_on = "", False
+    for line in re.split(r"\r\n|\r|\n", text):
+        rest = line.lstrip(" \t\f")
+        if not goes_on and rest[:1] in ("", "#", "!"):
+            continue
+        goes_on = (len(rest) - len(rest.rstrip("\\"))) % 2 == 1
+        held += rest[:-1] if goes_on else rest
+        if held and not goes_on:
+            yield held
+            held = ""
+    if held:
+        yield held
 
 
 def _pair(line: str) -> tuple[str, str]:

@@ -36,6 +36,7 @@ from reports.page.workspace_tables import WorkspaceTables
 from reports.quantities import count
 from schemas import CLUSTER_METADATA
 from schemas.finding_rules import SEVERITIES
+from schemas.shown import SIGNS_OF_BOUNDS
 
 MOST_TOPICS: Final = 40
 """So many topics have a view: those with the worst findings, then those with the largest lags."""
@@ -57,6 +58,8 @@ _DRAWN: Final = (
 )
 _UNKNOWN: Final = "cannot tell"
 _INTERPOLATED: Final = "interpolated"
+_AT_LEAST: Final = SIGNS_OF_BOUNDS["at_least"]
+_NEARLY: Final = SIGNS_OF_BOUNDS[_INTERPOLATED]
 _BETWEEN: Final = (
     "The chart has what groups committed. How far behind they were is shown as of the end alone: "
     "commits do not say where the log ended when they were made."
@@ -91,7 +94,8 @@ def topics_of(
         stories=stories,
         on_page=on_page,
     )
-    figures = {name: tuple(_figures(read, name)) for name in names[:MOST_DRAWN]}
+    readers = dict(zip(sums["topic"].to_list(), sums["readers"].to_list(), strict=True))
+    figures = {name: tuple(_figures(read, name, readers[name])) for name in names[:MOST_DRAWN]}
     views = tuple(
         _view(row, of_topics, figures.get(row["topic"], ()))
         for row in sums.head(MOST_TOPICS).iter_rows(named=True)
@@ -148,11 +152,14 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("Groups that read it, or did", Cell(f"{row['readers']:,}"))
     if row["partitions"]:
         unknown = row["unknown"]
-        sign = ">= " if unknown else "~ " if row["near"] else ""
+        sign = f"{_AT_LEAST if unknown else ''}{_NEARLY if row['near'] else ''}"
         known = f"{sign}{row['lag']:,}" if unknown < row["partitions"] else _UNKNOWN
         yield Fact("Lag, of all groups", Cell(known))
         if unknown:
-            yield Fact("Lag not known", Cell(f"{unknown:,} of {row['partitions']:,} partitions"))
+            pairs = count(
+                row["partitions"], "pair of group and partition", "pairs of group and partition"
+            )
+            yield Fact("Lag not known", Cell(f"{unknown:,} of {pairs}"))
 
 
 def _grids(row: Mapping[str, Any], anchor: str, of_topics: _OfTopics) -> Iterator[Grid]:
@@ -214,9 +221,9 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
     """Return a row for each topic, those with the worst findings first, then the largest lags.
 
     Returns:
-        `topic`, `readers`, `partitions` (of groups), `lag` (of those where it is known), `unknown`
-        (of how many it is not), `near` (of how many the end is interpolated), `rank` (of the worst
-        finding; null where there is none).
+        `topic`, `readers`, `partitions` (pairs of group and partition), `lag` (of those where it
+        is known), `unknown` (of how many it is not), `near` (of how many it is, with an end that
+        is interpolated), `rank` (of the worst finding; null where there is none).
     """
     lag, bound = pl.col("lag").cast(pl.Int64), pl.col("log_end_bound").cast(pl.String)
     lags = _added(
@@ -224,7 +231,11 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
             pl.len().cast(pl.Int64).alias("partitions"),
             lag.clip(0).sum().alias("lag"),
             lag.is_null().sum().cast(pl.Int64).alias("unknown"),
-            (bound == _INTERPOLATED).fill_null(value=False).sum().cast(pl.Int64).alias("near"),
+            ((bound == _INTERPOLATED) & lag.is_not_null())
+            .fill_null(value=False)
+            .sum()
+            .cast(pl.Int64)
+            .alias("near"),
         )
         for each in _pieces(read, "lag", ["topic", "lag", "log_end_bound"])
     )
@@ -302,6 +313,9 @@ _NO_SIZES: Final = (
     Fact(_GROWTH, Cell(f"{_UNKNOWN}: its log directories are not in the dump")),
 )
 _COMPACT: Final = "compact"
+_BROKERS_POLICY: Final = "log.cleanup.policy"
+_DELETE: Final = "delete"
+"""The policy of a topic for which none is set."""
 
 
 def _sizes(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
@@ -332,70 +346,97 @@ def _sizes(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, tuple[Fact
     )
     policies = _policies(read, topics)
     return {
-        str(topic): _facts_of_files(mine, is_compacted=_COMPACT in policies.get(str(topic), ""))
+        str(topic): _facts_of_files(mine, policies[str(topic)])
         for (topic,), mine in largest.group_by("topic")
     }
 
 
-def _facts_of_files(logs: pl.DataFrame, *, is_compacted: bool) -> tuple[Fact, ...]:
+def _facts_of_files(logs: pl.DataFrame, policy: str | None) -> tuple[Fact, ...]:
     size, files = int(logs["bytes"].sum()), int(logs["files"].sum())
     held = (
         f"{cell_text(size, 'bytes')} in {count(files, 'file')} of {count(logs.height, 'partition')}"
     )
     return (
         Fact("Bytes, of one copy", Cell(held)),
-        Fact(_GROWTH, Cell(_rate(logs, is_compacted))),
+        Fact(_GROWTH, Cell(_rate(logs, policy))),
     )
 
 
-def _rate(logs: pl.DataFrame, is_compacted: bool) -> str:  # noqa: FBT001
-    if is_compacted:
+def _rate(logs: pl.DataFrame, policy: str | None) -> str:
+    """Return how many bytes a day came; at least, where compaction may have taken some.
+
+    Args:
+        logs: A row a partition: `grown`, `took`.
+        policy: `cleanup.policy`; null where it is not known.
+    """
+    if policy is not None and _COMPACT in policy:
         return f"{_UNKNOWN}: compaction takes bytes out of files that are done"
     known = logs.filter(pl.col("took") > timedelta(0))
     if not known.height:
         return f"{_UNKNOWN}: no partition has two files that are done, whose times would tell"
     rates = known.select(pl.col("grown") / (pl.col("took") / _DAY)).to_series()
-    sign = ">= " if known.height < logs.height else ""
-    of = f" (of {known.height:,} of {count(logs.height, 'partition')})" if sign else ""
-    return f"{sign}{cell_text(round(float(rates.sum())), 'bytes')}{of}"
+    whys = []
+    if known.height < logs.height:
+        whys.append(f"of {known.height:,} of {count(logs.height, 'partition')}")
+    if policy is None:
+        whys.append("compaction may have taken more: cleanup.policy is not known")
+    sign, why = (_AT_LEAST, f" ({'; '.join(whys)})") if whys else ("", "")
+    return f"{sign}{cell_text(round(float(rates.sum())), 'bytes')}{why}"
 
 
-def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
-    return {
-        each["resource"]: each["value"] or ""
-        for each in _configs(read, topics)
-        if each["name"] == _RETENTION_SETTINGS[0]
-    }
+def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str | None]:
+    """Return by topic its `cleanup.policy`; null where only the metadata log would tell it."""
+    is_of_brokers = (pc.field("resource_type") == "broker") & (pc.field("name") == _BROKERS_POLICY)
+    of_brokers = read.rows("configs", ["resource_type", "name", "value"], is_of_brokers)
+    otherwise = _DELETE if _has_metadata_log(read) else None
+    if any(_COMPACT in (each or "") for each in of_brokers["value"].to_pylist()):
+        otherwise = _COMPACT
+    policies = dict.fromkeys(topics, otherwise)
+    for each in _configs(read, topics):
+        if each["name"] == _RETENTION_SETTINGS[0]:
+            policies[each["resource"]] = each["value"]
+    return policies
+
+
+def _has_metadata_log(read: WorkspaceTables) -> bool:
+    return any(each["topic"] == CLUSTER_METADATA for each in read.manifest["partitions"])
 
 
 def _configs(read: WorkspaceTables, topics: Sequence[str]) -> list[dict[str, Any]]:
     is_of = (pc.field("resource_type") == "topic") & pc.field("resource").isin(
         pa.array(topics, pa.string())
     )
-    columns = ["resource_type", "resource", "name", "value"]
+    columns = ["resource_type", "resource", "name", "value", *_MARKS]
     rows: list[dict[str, Any]] = read.rows("configs", columns, is_of).to_pylist()
     return rows
 
 
 def _settings(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str]:
     """Return by topic what of `_RETENTION_SETTINGS` is set for it, or that nothing is or tells."""
-    is_told = any(each["topic"] == CLUSTER_METADATA for each in read.manifest["partitions"])
     nothing = (
         "no retention of its own in the metadata log that was read"
-        if is_told
+        if _has_metadata_log(read)
         else f"{_UNKNOWN}: the metadata log is not in the dump"
     )
     found: dict[str, list[str]] = {}
     for each in _configs(read, topics):
         if each["name"] in _RETENTION_SETTINGS:
-            found.setdefault(each["resource"], []).append(f"{each['name']}={each['value']}")
+            doubt = f" ({_UNKNOWN}: {each['missing']})" if each["complete"] is False else ""
+            found.setdefault(each["resource"], []).append(f"{each['name']}={each['value']}{doubt}")
     return {each: harmless(", ".join(found.get(each, ())) or nothing) for each in topics}
 
 
 # How far groups' commits came.
 
 
-def _figures(read: WorkspaceTables, topic: str) -> Iterator[Figure]:
+def _figures(read: WorkspaceTables, topic: str, readers: int) -> Iterator[Figure]:
+    """Yield a chart of the groups with the most commits, of those that the page shows.
+
+    Args:
+        read: `offset_history` of these groups.
+        topic: Whose.
+        readers: How many groups read it, or did.
+    """
     if not read.has("offset_history"):
         return
     history = read.rows("offset_history", _DRAWN, pc.field("topic") == topic)
@@ -413,9 +454,11 @@ def _figures(read: WorkspaceTables, topic: str) -> Iterator[Figure]:
     named = labels(groups)
     lines = [line for group in groups for line in _line(rows, group, named[group])]
     first = max(lines, key=lambda row: int(row["records"]))
+    number = max(readers, most.height)
+    drawn = f"Of {len(groups):,} of {count(number, 'group')}, those that are drawn, "
     says = (
-        f"{first['group']} came furthest: {count(first['records'], 'record')} by {first['at']}."
-        f"{doubt_said(commits)}"
+        f"{drawn if len(groups) < number else ''}{first['group']} came furthest: "
+        f"{count(first['records'], 'record')} by {first['at']}.{doubt_said(commits)}"
     )
     yield from figure(
         f"{topic_anchor(topic)}-committed",

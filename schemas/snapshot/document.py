@@ -27,7 +27,10 @@ class Broker(Shape, frozen=True):
 
 
 class Partition(Shape, frozen=True):
-    """A partition of any topic, and its log as ListOffsets answers at `Snapshot.taken_at`.
+    """A partition of any topic, and its log as ListOffsets answers.
+
+    Of internal topics that is at `Snapshot.taken_at`. Of all others it is when the internal ones
+    were read, just before `Snapshot.finished_at`: no commit that was read is beyond these ends.
 
     Attributes:
         partition: Its number.

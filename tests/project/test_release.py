@@ -114,6 +114,19 @@ def test_a_folder_with_files_of_others_is_left_alone(repository: Path, tmp_path:
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_a_folder_whose_sums_are_of_other_files_is_left_alone(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "debian.iso").write_text("an image", "utf-8")
+    (tmp_path / "SHA256SUMS").write_text("0  debian.iso\n", "utf-8")
+    with pytest.raises(ReleaseRefusedError, match="files that no release wrote"):
+        write_release(repository, tmp_path)
+    (tmp_path / "SHA256SUMS").write_text("0  groupscope.zip\n", "utf-8")
+    with pytest.raises(ReleaseRefusedError, match="files that no release wrote"):
+        write_release(repository, tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["SHA256SUMS", "debian.iso"]
+
+
 def test_a_folder_without_a_commit_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ReleaseRefusedError, match=r"^git: fatal: not a git repository"):
         write_release(tmp_path, tmp_path / "release")

@@ -49,6 +49,7 @@ def test_all_else_stays_as_it_is(source: str) -> None:
         ("import os, jobs\n", "line 1: `import os, jobs`"),
         ("name = 'jobs.commands'\n", "line 1: 'jobs.commands' names a module"),
         ("name = f'jobs.commands.{1}'\n", "line 1: 'jobs.commands.' names a module"),
+        ("name = 'jobs.v2_text'\n", "line 1: 'jobs.v2_text' names a module"),
         ("from  jobs import x\n", "line 1: more than one blank"),
         ("é = 1; from jobs import x\n", "line 1: more than one"),
     ],

@@ -52,6 +52,8 @@ def audit_text(
     findings: list[dict[str, Any]],
     output_format: OutputFormat | str = "text",
     changes: pa.Table | None = None,
+    *,
+    is_open: bool = False,
 ) -> str:
     rows = rows_of("findings", findings)
     counts = Counter((each["rule"], each["severity"]) for each in findings)
@@ -71,6 +73,7 @@ def audit_text(
             rows_of("suppressions", []),
             incidents,
             None if changes is None else PartedTable.held(changes),
+            is_open,
         ),
         output_format,
         {"summary": summary},
@@ -132,7 +135,7 @@ def test_where_there_is_no_room_for_all_incidents_every_finding_is_listed() -> N
         *("members_idle", "rebalance_storm", "client_flapping", "offsets_overdue"),
     )
     text = audit_text([finding("group-1", each, message=f"it is {each}") for each in rules])
-    assert "1 more thing in summary.json, under incidents" in text
+    assert "1 more thing in evaluations/audit_incidents" in text
     assert all(f"it is {each}" in text for each in rules)
 
 
@@ -141,6 +144,14 @@ def test_nothing_that_needs_anyone_is_one_sentence() -> None:
         "Nothing was found that needs anyone.\n\n0 critical, 0 warnings, 1 worth knowing\n\n"
     )
     assert audit_text([]) == "Nothing was found.\n\n0 critical, 0 warnings, 0 worth knowing"
+
+
+def test_where_the_dump_does_not_tell_all_nothing_found_is_no_promise() -> None:
+    doubt = "The dump does not tell all: the page says, under Cannot tell, what it lacks."
+    assert audit_text([], is_open=True).startswith(f"Nothing was found. {doubt}\n\n")
+    assert audit_text([INFO], is_open=True).startswith(
+        f"Nothing was found that needs anyone. {doubt}\n\n"
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

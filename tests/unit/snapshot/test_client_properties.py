@@ -149,6 +149,25 @@ def test_secrets_are_not_shown() -> None:
     assert found.without_secrets("auditor said hunter2") == "*** said ***"
 
 
+def test_a_line_goes_on_as_java_has_it_go_on(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# keys of the old host: C:\\kafka\\\n"
+        "security.protocol=SSL\n"
+        "client.id=a\\\\\n"
+        "metadata.max.age.ms=7\n"
+        "client.rack=one \\\r\n   and the same\n"
+        "last=1\\"
+    )
+    assert read_client_properties(str(file)) == {
+        "security.protocol": "SSL",
+        "client.id": "a\\",
+        "metadata.max.age.ms": "7",
+        "client.rack": "one and the same",
+        "last": "1",
+    }
+
+
 def test_a_file_is_read_as_properties(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,47 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     with staged_folder(tmp_path / "dump") as folder:
         (folder / "file").write_text("1")
     assert files_in(tmp_path / "dump") == {"file": b"1"}
+
+
+def test_a_folder_that_cannot_give_way_is_refused_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = _made(tmp_path / "dump")
+
+    def mounted(_: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(Path, "rmdir", mounted)
+    was_read = []
+    with (
+        pytest.raises(OutputRefusedError, match=r"Device or resource busy\); choose an --out that"),
+        staged_folder(out),
+    ):
+        was_read.append(True)
+    assert not was_read
+    assert [*tmp_path.iterdir()] == [out]
+
+
+@pytest.mark.parametrize("name", [".", "{folder}", "../{name}"])
+def test_the_working_directory_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = _made(tmp_path / "dump")
+    monkeypatch.chdir(folder)
+    out = Path(name.format(folder=folder, name=folder.name))
+    with pytest.raises(OutputRefusedError, match="is the working directory"):
+        log_folder.check_out(out)
+    assert [*tmp_path.iterdir()] == [folder]
+
+
+def test_a_disk_that_is_full_is_named_by_the_folder(tmp_path: Path) -> None:
+    def fill() -> None:
+        with staged_folder(tmp_path / "dump"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(WorkspaceError, match="dump cannot be written: No space left on device"):
+        fill()
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])

@@ -213,6 +213,29 @@ def test_a_broker_that_falls_silent_is_not_waited_for_again(tmp_path: Path) -> N
     assert cluster.fetched == asked
 
 
+def test_a_partition_of_a_silent_broker_is_read_from_who_leads_it_now(tmp_path: Path) -> None:
+    class Silent(MadeCluster):
+        def _FetchRequest(self, request: Any, node: int | None) -> Any:  # noqa: N802
+            if node == 1:
+                raise NotAnsweredError("gone", is_passing=True)
+            return super()._FetchRequest(request, node)
+
+    cluster = Silent(WHOLE, 10)
+    partition = Partition(0, 1, 3, [1, 2], [1, 2], 0, 10, None)
+    reader = LogReader(cluster, Pace(0.02))  # type: ignore[arg-type]
+    with LogWriter(_made(tmp_path / "0"), TOPIC, 0) as writer:
+        assert reader.read(TOPIC, partition, writer).failure == "gone"
+    cluster.leader, cluster.epoch = 2, 4
+    with LogWriter(_made(tmp_path / "1"), TOPIC, 0) as writer:
+        reading = reader.read(TOPIC, partition, writer)
+    assert (reading.failure, reading.next_offset, reading.readings) == (None, 10, 2)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
     partition = Partition(0, None, None, [1], [], None, None, "LEADER_NOT_AVAILABLE")
     with LogWriter(tmp_path, TOPIC, 0) as writer:

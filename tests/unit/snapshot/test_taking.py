@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from analytics.snapshot import taking
-from analytics.snapshot.taking import Limits
-from schemas.snapshot import Log, Unread
+from analytics.snapshot.cluster_description import LogEdges, Topics
+from analytics.snapshot.taking import Limits, take_snapshot
+from schemas.snapshot import Log, Partition, Snapshot, Topic, Unread
 
 
 def log(topic: str, partition: int, failure: str | None) -> Log:
@@ -25,6 +30,72 @@ def test_what_fails_of_a_whole_topic_for_one_reason_is_named_once() -> None:
         Unread("__consumer_offsets-1", "slow"),
         Unread("__transaction_state", "refused"),
     ]
+
+
+INTERNAL = "__consumer_offsets"
+
+
+class MovingCluster:
+    """A cluster whose logs have grown by the time that the internal ones are read.
+
+    Attributes:
+        errors: Of topics that cannot be described.
+        end: Of all logs.
+    """
+
+    bootstrap = "broker:9092"
+    seconds = 1.0
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        self.errors = dict(errors)
+        self.end = 10
+
+    def described(self, _cluster: object, names: object = None) -> Topics:
+        partition = Partition(0, 1, 3, [1], [1], None, None, None)
+        topics = [INTERNAL] if names else [INTERNAL, "orders"]
+        return Topics(
+            by_name={each: Topic(each, None, each == INTERNAL, [partition]) for each in topics},
+            errors={} if names else self.errors,
+        )
+
+    def edges(self, _cluster: object, topics: Mapping[str, Topic]) -> LogEdges:
+        places = [(each, 0) for each in topics]
+        return LogEdges(dict.fromkeys(places, 0), dict.fromkeys(places, self.end), {})
+
+    def read_logs(self, _reader: object, topics: Topics, folder: Path, *_: Any) -> Iterator[Log]:
+        (partition,) = topics.by_name[INTERNAL].partitions
+        (folder / f"{INTERNAL}-0").mkdir()
+        self.end = 25
+        yield Log(INTERNAL, 0, 1, 3, 0, partition.log_end_offset, False, 10, 7, 1, None, None)
+
+
+def snapshot_of(cluster: MovingCluster, out: Path, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
+    monkeypatch.setattr(taking, "described_topics", cluster.described)
+    monkeypatch.setattr(taking, "log_edges", cluster.edges)
+    monkeypatch.setattr(taking, "listed_groups", lambda _: ([], []))
+    monkeypatch.setattr(taking, "_read_logs", cluster.read_logs)
+    now = datetime(2026, 11, 27, tzinfo=UTC)
+    return take_snapshot(cluster, out, lambda: now, lambda _: None)  # type: ignore[arg-type]
+
+
+def test_no_offset_that_was_committed_while_logs_were_read_is_beyond_the_end_of_its_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = snapshot_of(MovingCluster({}), tmp_path / "dump", monkeypatch)
+    ends = {each.topic: each.partitions[0].log_end_offset for each in taken.topics}
+    assert ends == {INTERNAL: 10, "orders": 25}
+    assert (tmp_path / "dump" / "end-offsets.csv").read_text().splitlines()[1:] == [
+        f"{INTERNAL},0,0,10",
+        "orders,0,0,25",
+    ]
+
+
+def test_a_topic_that_is_not_described_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = {"clicks": "LEADER_NOT_AVAILABLE"}
+    taken = snapshot_of(MovingCluster(errors), tmp_path / "dump", monkeypatch)
+    assert taken.unread == [Unread("clicks", "LEADER_NOT_AVAILABLE")]
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from schemas.manifest import Manifest
 from tests.support.page_tables import AT, MANIFEST, finding, workspace
 
 GROUPS = ["billing", "shipping"]
+_LOG = {**MANIFEST["partitions"][0], "topic": "__cluster_metadata"}
+WITH_METADATA_LOG: Manifest = {**MANIFEST, "partitions": [*MANIFEST["partitions"], _LOG]}  # type: ignore[list-item,typeddict-item]
 
 
 def page(
@@ -72,7 +74,7 @@ def test_a_topic_says_who_reads_it_and_how_far_behind_they_are() -> None:
 def test_a_lag_that_is_not_known_is_no_part_of_the_sum() -> None:
     (view,) = page({"lag": [lag("billing", "orders", 7), lag("billing", "orders", None, 1)]}).topics
     assert facts(view)["Lag, of all groups"] == ">= 7"
-    assert facts(view)["Lag not known"] == "1 of 2 partitions"
+    assert facts(view)["Lag not known"] == "1 of 2 pairs of group and partition"
     (view,) = page({"lag": [lag("billing", "orders", None)]}).topics
     assert facts(view)["Lag, of all groups"] == "cannot tell"
 
@@ -81,6 +83,13 @@ def test_a_lag_whose_end_is_interpolated_is_about_so_many() -> None:
     near = {**lag("billing", "orders", 7), "log_end_bound": "interpolated"}
     (view,) = page({"lag": [near]}).topics
     assert facts(view)["Lag, of all groups"] == "~ 7"
+    some = [near, lag("billing", "orders", None, 1)]
+    (view,) = page({"lag": some}).topics
+    assert facts(view)["Lag, of all groups"] == ">= ~ 7"
+    # Where the commit lies between the bounds of the end there is no lag that would be about so.
+    between = {**lag("billing", "orders", None, 1), "log_end_bound": "interpolated"}
+    (view,) = page({"lag": [lag("billing", "orders", 7), between]}).topics
+    assert facts(view)["Lag, of all groups"] == ">= 7"
 
 
 def test_topics_with_the_worst_findings_come_first_then_the_largest_lags() -> None:
@@ -106,9 +115,15 @@ def test_bytes_a_day_are_those_behind_the_first_file_that_is_done() -> None:
         # A copy that holds less is not counted once more.
         file("orders", 20, 5000, 2 * day, copy="broker-2"),
     ]
-    (view,) = page({"lag": [lag("billing", "orders", 7)], "data_segments": files}).topics
+    tables = {"lag": [lag("billing", "orders", 7)], "data_segments": files}
+    (view,) = page(tables, manifest=WITH_METADATA_LOG).topics
     assert facts(view)["Bytes, of one copy"] == "9.1 kB in 4 files of 1 partition"
     assert facts(view)["Bytes a day, of what is kept"] == "4.0 kB"
+    # Without the metadata log nobody knows whether a cleaner takes bytes out of them.
+    (view,) = page(tables).topics
+    assert facts(view)["Bytes a day, of what is kept"] == (
+        ">= 4.0 kB (compaction may have taken more: cleanup.policy is not known)"
+    )
 
 
 def test_bytes_a_day_of_some_partitions_are_a_bound() -> None:
@@ -117,7 +132,8 @@ def test_bytes_a_day_of_some_partitions_are_a_bound() -> None:
         file("orders", 10, 2000, 24),
         file("orders", 0, 500, None, partition=1),
     ]
-    (view,) = page({"lag": [lag("billing", "orders", 7)], "data_segments": files}).topics
+    tables = {"lag": [lag("billing", "orders", 7)], "data_segments": files}
+    (view,) = page(tables, manifest=WITH_METADATA_LOG).topics
     assert facts(view)["Bytes a day, of what is kept"] == ">= 2.0 kB (of 1 of 2 partitions)"
 
 
@@ -126,11 +142,16 @@ def test_where_nothing_tells_how_a_topic_grows_the_reason_is_said() -> None:
     one_file = [file("orders", 0, 10, None)]
     two = [file("orders", 0, 10, 0), file("orders", 10, 2000, 24)]
     compact = {"resource_type": "topic", "resource": "orders", "name": "cleanup.policy"}
+    of_brokers = {"resource_type": "broker", "resource": "", "name": "log.cleanup.policy"}
     for tables, reason in (
         ({}, "its log directories are not in the dump"),
         ({"data_segments": one_file}, "no partition has two files that are done"),
         (
             {"data_segments": two, "configs": [{**compact, "value": "compact"}]},
+            "compaction takes bytes out of files that are done",
+        ),
+        (
+            {"data_segments": two, "configs": [{**of_brokers, "value": "delete,compact"}]},
             "compaction takes bytes out of files that are done",
         ),
     ):
@@ -142,8 +163,7 @@ def test_what_is_set_for_a_topic_is_told_by_the_metadata_log_alone() -> None:
     lags = {"lag": [lag("billing", "orders", 7)]}
     (view,) = page(lags).topics
     assert facts(view)["Set for the topic"] == "cannot tell: the metadata log is not in the dump"
-    log = {**MANIFEST["partitions"][0], "topic": "__cluster_metadata"}
-    manifest: Manifest = {**MANIFEST, "partitions": [*MANIFEST["partitions"], log]}  # type: ignore[list-item,typeddict-item]
+    manifest = WITH_METADATA_LOG
     (view,) = page(lags, manifest=manifest).topics
     assert facts(view)["Set for the topic"] == (
         "no retention of its own in the metadata log that was read"
@@ -156,12 +176,18 @@ def test_what_is_set_for_a_topic_is_told_by_the_metadata_log_alone() -> None:
     }
     (view,) = page({**lags, "configs": [hour]}, manifest=manifest).topics
     assert facts(view)["Set for the topic"] == "retention.ms=3600000"
+    unsure = {**hour, "complete": False, "missing": "a clock was set back"}
+    (view,) = page({**lags, "configs": [unsure]}, manifest=manifest).topics
+    assert facts(view)["Set for the topic"] == (
+        "retention.ms=3600000 (cannot tell: a clock was set back)"
+    )
 
 
-def test_the_chart_says_that_lag_over_time_is_not_in_commits() -> None:
-    commits = [
+def commits_of(group: str) -> list[dict[str, Any]]:
+    """Five commits in as many minutes, each a record further."""
+    return [
         {
-            "group_id": "billing",
+            "group_id": group,
             "topic": "orders",
             "partition": 0,
             "event": "commit",
@@ -172,10 +198,25 @@ def test_the_chart_says_that_lag_over_time_is_not_in_commits() -> None:
         }
         for step in range(5)
     ]
-    (view,) = page({"lag": [lag("billing", "orders", 7)], "offset_history": commits}).topics
+
+
+def test_the_chart_says_that_lag_over_time_is_not_in_commits() -> None:
+    lags = [lag("billing", "orders", 7)]
+    (view,) = page({"lag": lags, "offset_history": commits_of("billing")}).topics
     (chart,) = view.figures
     assert chart.says == "billing came furthest: 4 records by 2026-11-21T09:24:00.000Z."
     assert "commits do not say where the log ended" in view.notes[0]
+
+
+def test_the_chart_says_of_how_many_groups_it_is() -> None:
+    tables = {
+        "topic_readers": [reader("orders", group) for group in (*GROUPS, "elsewhere")],
+        "offset_history": [row for group in GROUPS for row in commits_of(group)],
+    }
+    (view,) = page(tables).topics
+    assert view.figures[0].says.startswith(
+        "Of 2 of 3 groups, those that are drawn, billing came furthest: 4 records by "
+    )
 
 
 def test_of_many_topics_the_rest_is_counted_and_tables_lead_to_views() -> None:
