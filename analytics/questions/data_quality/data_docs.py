@@ -127,9 +127,12 @@ def _folders(suites: Iterable[str]) -> dict[str, str]:
     """Return the folder of each suite: its name, as far as an address takes it as it is."""
     found: dict[str, str] = {}
     for suite in suites:
-        plain = _NOT_IN_A_PATH.sub("_", suite)
-        others = sum(_NOT_IN_A_PATH.sub("_", each) == plain for each in found)
-        found[suite] = f"{others}-{plain}" if others else plain
+        plain = name = _NOT_IN_A_PATH.sub("_", suite)
+        number = 0
+        while name in found.values():
+            number += 1
+            name = f"{number}-{plain}"
+        found[suite] = name
     return found
 
 
