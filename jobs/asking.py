@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
@@ -55,6 +56,7 @@ def ask_and_show(
     *,
     out: str | None,
     shown_needs: tuple[str, ...] = (),
+    has_statements: bool = False,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> int:
     """Ask a question, print the answer and return the exit code.
@@ -67,6 +69,7 @@ def ask_and_show(
         output_format: The format of the text.
         out: `--out`: the workspace in which the tables are kept.
         shown_needs: The state tables that `show` reads.
+        has_statements: What people are shown has the statements and warnings of the answer.
         **options: As `asking_options` and `fail_on_option` declare them.
 
     Raises:
@@ -80,7 +83,8 @@ def ask_and_show(
         except SettingRefusedError as error:
             # Click shows how the command is used.
             raise click.UsageError(str(error)) from error
-        report_answer(console, answer)
+        is_said = has_statements and not output_format.is_for_programs
+        report_answer(console, replace(answer, statements=(), warnings=()) if is_said else answer)
         if out is not None and answer.tables_to_keep:
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {

@@ -100,6 +100,7 @@ def expiration(  # noqa: PLR0913 - one parameter an option
         fail_on=fail_on,
         kafka_version=kafka_version,
         shown_needs=NEEDS,
+        has_statements=True,
         **options,
     )
 
