@@ -77,11 +77,11 @@ def lag_text(
     return "\n\n".join([shown.text, *notes])
 
 
-def _notes(shown: ShownTables, count: int, metadata: Mapping[str, Any], width: int) -> list[str]:
+def _notes(tables: ShownTables, count: int, metadata: Mapping[str, Any], width: int) -> list[str]:
     """Return paragraphs: what the verdicts mean that are shown, and topics without a reader.
 
     Args:
-        shown: What is shown.
+        tables: What is shown.
         count: How many rows the main table has.
         metadata: What is said beside it.
         width: How many columns a line has.
@@ -90,7 +90,7 @@ def _notes(shown: ShownTables, count: int, metadata: Mapping[str, Any], width: i
         return [
             nothing("No partition is owned or committed by the groups asked for.", metadata, width)
         ]
-    legend = shown.legend(_MAIN, "verdict", metadata["verdicts"])
+    legend = tables.legend(_MAIN, "verdict", metadata["verdicts"])
     notes = [paragraphs(legend, width)] if legend else []
     if metadata.get("unread_topics"):
         topics = ", ".join(metadata["unread_topics"])

@@ -149,11 +149,11 @@ def _causes_of(epochs: pa.Table, tables: Mapping[str, Rows]) -> pa.Table:
     return of_groups(tables["rebalance_causes"], pc.unique(epochs["group_id"]))
 
 
-def _notes(shown: ShownTables, metadata: Mapping[str, Any]) -> list[str]:
+def _notes(tables: ShownTables, metadata: Mapping[str, Any]) -> list[str]:
     storm, changes = metadata["storm"], metadata["coordinator_changes"]
     return [
         f"storm: {storm['epochs']} epochs within {storm['minutes']:g} minutes",
-        *shown.legend(TABLES["rebalances"], "coordinator_change", changes),
+        *tables.legend(TABLES["rebalances"], "coordinator_change", changes),
         metadata["not_recorded"],
     ]
 

@@ -282,21 +282,21 @@ def _marked(rows: pa.Table) -> pa.Table:
 
 
 def _share_notes(
-    shown: ShownTables, said: Mapping[str, Any], asked: str | None, width: int
+    tables: ShownTables, said: Mapping[str, Any], asked: str | None, width: int
 ) -> list[str]:
     """Return paragraphs: what the words that are shown mean, and which settings are assumed.
 
     Args:
-        shown: What is shown.
+        tables: What is shown.
         said: What is said beside it.
         asked: The one table that was asked for; None for all.
         width: How many columns a line has.
     """
     legend = [
-        *shown.legend("backlog", "status", said["statuses"]),
-        *shown.legend("faults", "fault", said["fault_words"]),
-        *shown.legend("steps", "verdict", said["step_verdicts"]),
-        *shown.legend("limits", "verdict", said["limit_verdicts"]),
+        *tables.legend("backlog", "status", said["statuses"]),
+        *tables.legend("faults", "fault", said["fault_words"]),
+        *tables.legend("steps", "verdict", said["step_verdicts"]),
+        *tables.legend("limits", "verdict", said["limit_verdicts"]),
     ]
     assumed = [each for each in said["settings"] if each.endswith("assumed)")]
     notes = [legend, assumed if asked not in _WITHOUT_LIMITS else []]

@@ -204,7 +204,7 @@ def _result(row: Mapping[str, Any], expected: Expectation | None) -> Any:  # noq
     return ExpectationValidationResult(
         success=row["outcome"] == PASSED,
         expectation_config=ExpectationConfiguration(type=type_, kwargs=kwargs, meta=meta),
-        result=_found(row, is_theirs=is_theirs),
+        result=_values_of(row, is_theirs=is_theirs),
         exception_info={
             "raised_exception": is_broken,
             "exception_message": row["reason"] if is_broken else None,
@@ -228,7 +228,7 @@ def _is_shown_by_library(row: Mapping[str, Any], expected: Expectation) -> bool:
     )
 
 
-def _found(row: Mapping[str, Any], *, is_theirs: bool) -> dict[str, Any]:
+def _values_of(row: Mapping[str, Any], *, is_theirs: bool) -> dict[str, Any]:
     """Return what was found, escaped: great-expectations writes values of results as they are."""
     unexpected, rows = row["unexpected_count"], row["rows"]
     example = None if row["example"] is None else escape(row["example"], quote=False)
