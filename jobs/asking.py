@@ -27,10 +27,12 @@ class PrintedAnswer(NamedTuple):
     Attributes:
         text: For stdout.
         exit_code: Of what was compared; None where the tables alone decide.
+        has_statements: The text has the statements and warnings of the answer.
     """
 
     text: Text
     exit_code: int | None = None
+    has_statements: bool = False
 
 
 if TYPE_CHECKING:
@@ -56,7 +58,6 @@ def ask_and_show(
     *,
     out: str | None,
     shown_needs: tuple[str, ...] = (),
-    has_statements: bool = False,
     **options: Any,  # noqa: ANN401 - of `replayed`, handed through
 ) -> int:
     """Ask a question, print the answer and return the exit code.
@@ -69,7 +70,6 @@ def ask_and_show(
         output_format: The format of the text.
         out: `--out`: the workspace in which the tables are kept.
         shown_needs: The state tables that `show` reads.
-        has_statements: What people are shown has the statements and warnings of the answer.
         **options: As `asking_options` and `fail_on_option` declare them.
 
     Raises:
@@ -83,8 +83,6 @@ def ask_and_show(
         except SettingRefusedError as error:
             # Click shows how the command is used.
             raise click.UsageError(str(error)) from error
-        is_said = has_statements and not output_format.is_for_programs
-        report_answer(console, replace(answer, statements=(), warnings=()) if is_said else answer)
         if out is not None and answer.tables_to_keep:
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
@@ -94,6 +92,9 @@ def ask_and_show(
             **answer.summary,
         }
         shown = show(state, answer, output_format, metadata)
+        if shown.has_statements:
+            answer = replace(answer, statements=(), warnings=())
+        report_answer(console, answer)
         if shown.exit_code is None:
             code = answer_exit_code(state, answer) or failing(console, state, answer)
         else:

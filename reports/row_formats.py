@@ -179,7 +179,9 @@ class ShownTables(NamedTuple):
     def legend(self, name: str, column: str, meanings: Mapping[str, str]) -> list[str]:
         """Return what the words mean that are shown in a column of a table."""
         columns = [each.rows[column] for each in self.sections if each.name == name]
-        values = (pc.list_flatten(each) if pa.types.is_list(each.type) else each for each in columns)
+        values = (
+            pc.list_flatten(each) if pa.types.is_list(each.type) else each for each in columns
+        )
         words = {word for each in values for word in pc.unique(each).to_pylist()}
         return [f"{word}: {text}" for word, text in meanings.items() if word in words]
 

@@ -43,10 +43,10 @@ def earlier_pages(folder: str) -> frozenset[str]:
         return frozenset()
     except ValueError as error:
         raise _of_others(folder) from error
-    pages = found if isinstance(found, list) else [found]
-    if not all(isinstance(each, str) and _PAGE.fullmatch(each) for each in pages):
+    is_list = isinstance(found, list) and all(isinstance(each, str) for each in found)
+    if not is_list or not all(map(_PAGE.fullmatch, found)):
         raise _of_others(folder)
-    return frozenset(pages)
+    return frozenset(found)
 
 
 def write_data_docs(

@@ -100,7 +100,6 @@ def expiration(  # noqa: PLR0913 - one parameter an option
         fail_on=fail_on,
         kafka_version=kafka_version,
         shown_needs=NEEDS,
-        has_statements=True,
         **options,
     )
 
@@ -141,7 +140,7 @@ def _text(
 
     both = Described(of_groups, of_all)
     text = expiration_text(answer.long_tables, answer.figures, both, output_format, metadata)
-    return PrintedAnswer(text)
+    return PrintedAnswer(text, has_statements=not output_format.is_for_programs)
 
 
 def described_offsets(release: str, description: Description) -> Table:

@@ -1,4 +1,4 @@
-"""Data Docs in a real browser: nothing is asked for, nothing runs, and what failed can be picked."""
+"""Data Docs in a real browser: nothing is asked for, nothing runs, what failed can be picked."""
 
 from __future__ import annotations
 
@@ -47,7 +47,11 @@ def test_it_asks_for_nothing_runs_nothing_and_logs_nothing(
     assert window.requests() == [(docs / path).as_uri()]
     assert window.errors() == []
     assert window.run("return document.scripts.length + document.images.length") == 0
-    assert window.run("return document.title") in {"Data Docs", "lag: contract", "lag: our lag.json"}
+    assert window.run("return document.title") in {
+        "Data Docs",
+        "lag: contract",
+        "lag: our lag.json",
+    }
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -300,9 +300,7 @@ def _type_of_ours() -> str:
 
         @classmethod
         @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_STATEMENT)
-        def _diagnostic_unexpected_statement_renderer(
-            cls, *_: object, **__: object
-        ) -> Any:  # noqa: ANN401
+        def _diagnostic_unexpected_statement_renderer(cls, *_: object, **__: object) -> Any:  # noqa: ANN401
             # What a failure means, or why the check broke, is said with the expectation.
             return []
 
