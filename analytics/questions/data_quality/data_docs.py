@@ -274,7 +274,7 @@ def _text(value: object) -> str:
 def _type_of_ours() -> str:
     """Register what is shown of expectations that great-expectations has no type for."""
     from great_expectations.expectations.expectation import BatchExpectation  # noqa: PLC0415
-    from great_expectations.render import (  # noqa: PLC0415
+    from great_expectations.render.components import (  # noqa: PLC0415
         LegacyDiagnosticRendererType,
         LegacyRendererType,
     )
@@ -319,7 +319,9 @@ def _described(meta: Mapping[str, str]) -> Any:  # noqa: ANN401
 
 
 def _template(template: str, params: dict[str, Any], styling: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    from great_expectations.render import RenderedStringTemplateContent  # noqa: PLC0415
+    from great_expectations.render.components import (  # noqa: PLC0415
+        RenderedStringTemplateContent,
+    )
 
     return RenderedStringTemplateContent(
         {"template": template, "params": params, "styling": {"params": dict(styling)}}
@@ -330,7 +332,7 @@ def _template(template: str, params: dict[str, Any], styling: Mapping[str, Any])
 
 
 def _index_page(suites: Sequence[_Suite], validation: Validation) -> str:
-    from great_expectations.render import (  # noqa: PLC0415
+    from great_expectations.render.components import (  # noqa: PLC0415
         RenderedDocumentContent,
         RenderedHeaderContent,
         RenderedSectionContent,
@@ -374,10 +376,11 @@ def _page(document: Any, title: str, home: str) -> str:  # noqa: ANN401 - of gre
 
 @cache
 def _view() -> Any:  # noqa: ANN401
-    from great_expectations.render import DefaultJinjaPageView  # noqa: PLC0415
+    from great_expectations.render.view.view import DefaultJinjaPageView  # noqa: PLC0415
 
     view = DefaultJinjaPageView()
-    view.env.loader = ChoiceLoader([view.env.loader, PackageLoader(__package__, "templates")])
+    theirs = [] if view.env.loader is None else [view.env.loader]
+    view.env.loader = ChoiceLoader([*theirs, PackageLoader(__package__, "templates")])
     # Ids are unique without a random number, and the same results are the same page.
     view.env.filters["generate_html_element_uuid"] = str
     return view
