@@ -26,9 +26,8 @@ suppressions:
 SUITE = {
     "expectations": [
         {
-            "type": "expect_column_values_to_be_in_set",
-            "severity": "info",
-            "kwargs": {"column": "group_id", "value_set": ["parcel-router"]},
+            "type": "expect_column_values_to_not_be_in_set",
+            "kwargs": {"column": "topic", "value_set": ["parcel-router"]},
         }
     ]
 }

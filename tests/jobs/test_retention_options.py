@@ -57,7 +57,8 @@ def test_by_which_rules_it_was_answered_is_said_once(
     call = ("expiration", failover_workspace, "--retention-minutes", "5", "--top", "1")
     run = groupscope(*call, "--format", output_format)
     printed = " ".join(f"{run.stdout} {run.stderr}".split())
-    assert printed.count("(Kafka's default, assumed: no broker settings were given)") == 1
+    assert printed.count("rules: current (by release") == 1
+    assert printed.count("offsets.retention.check.interval.ms = 600000") == 1
     assert printed.count("what-if tries offsets.retention.minutes") == 1
 
 
