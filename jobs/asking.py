@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
@@ -26,10 +27,12 @@ class PrintedAnswer(NamedTuple):
     Attributes:
         text: For stdout.
         exit_code: Of what was compared; None where the tables alone decide.
+        has_statements: The text has the statements and warnings of the answer.
     """
 
     text: Text
     exit_code: int | None = None
+    has_statements: bool = False
 
 
 if TYPE_CHECKING:
@@ -80,7 +83,6 @@ def ask_and_show(
         except SettingRefusedError as error:
             # Click shows how the command is used.
             raise click.UsageError(str(error)) from error
-        report_answer(console, answer)
         if out is not None and answer.tables_to_keep:
             keep_evaluations(Workspace(out), answer.tables_to_keep, state)
         metadata = {
@@ -90,6 +92,9 @@ def ask_and_show(
             **answer.summary,
         }
         shown = show(state, answer, output_format, metadata)
+        if shown.has_statements:
+            answer = replace(answer, statements=(), warnings=())
+        report_answer(console, answer)
         if shown.exit_code is None:
             code = answer_exit_code(state, answer) or failing(console, state, answer)
         else:

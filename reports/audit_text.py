@@ -140,8 +140,7 @@ def _verdict(
 
 
 def _as_lines(incident: AuditIncident, width: int) -> Iterator[str]:
-    since = as_text(incident.since)
-    began = "" if since is None else f" (since {since})"
+    began = _began(incident)
     text = printable(f"{_MARK} {incident.severity}: {incident.message}{began}")
     first, *rest = wrapped(text, width - len(_INDENT))
     yield first
@@ -157,8 +156,7 @@ def _as_lines(incident: AuditIncident, width: int) -> Iterator[str]:
 
 
 def _as_markdown(incident: AuditIncident, _width: int) -> Iterator[str]:
-    since = as_text(incident.since)
-    began = "" if since is None else f" (since {since})"
+    began = _began(incident)
     yield f"- **{incident.severity}**: {_literal(f'{incident.message}{began}')}"
     yield from (f"  - {_literal(each)}" for each in _parts_in_words(incident))
     if incident.command:
@@ -168,6 +166,12 @@ def _as_markdown(incident: AuditIncident, _width: int) -> Iterator[str]:
         yield from ("", f"  {fence}", f"  {command}", f"  {fence}")
     if note := serves(incident):
         yield from ("", f"  ({note})")
+
+
+def _began(incident: AuditIncident) -> str:
+    """Return since when it is so, where that is not said already."""
+    since = as_text(incident.since)
+    return "" if since is None or since in incident.message else f" (since {since})"
 
 
 def _literal(text: str) -> str:

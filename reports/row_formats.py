@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -165,6 +165,49 @@ def render(
     return "".join(rendered(sections, output_format, said))
 
 
+class ShownTables(NamedTuple):
+    """Tables as people have them.
+
+    Attributes:
+        text: As text or Markdown.
+        sections: What of them is shown, with the rows that are.
+    """
+
+    text: str
+    sections: Sequence[Section]
+
+    def legend(self, name: str, column: str, meanings: Mapping[str, str]) -> list[str]:
+        """Return what the words mean that are shown in a column of a table."""
+        columns = [each.rows[column] for each in self.sections if each.name == name]
+        values = (
+            pc.list_flatten(each) if pa.types.is_list(each.type) else each for each in columns
+        )
+        words = {word for each in values for word in pc.unique(each).to_pylist()}
+        return [f"{word}: {text}" for word, text in meanings.items() if word in words]
+
+
+def shown_tables(sections: Sequence[Section | LongSection], output_format: str) -> ShownTables:
+    """Return tables as text or Markdown, and what of them is shown.
+
+    Args:
+        sections: The tables.
+        output_format: ``text`` or ``markdown``; an `OutputFormat` says more.
+
+    Raises:
+        UnknownColumnError: No section has the column that rows are to be sorted by.
+    """
+    wanted = _as_format(output_format)
+    picked = [each for each in sections if wanted.has(each.name)]
+    found = [each for each in chosen(sections, wanted) if isinstance(each, Section)]
+    return ShownTables(_for_people(picked, found, wanted), found)
+
+
+def _as_format(output_format: str) -> OutputFormat:
+    if isinstance(output_format, OutputFormat):
+        return output_format
+    return OutputFormat(output_format)
+
+
 def rendered(
     sections: Sequence[Section | LongSection], output_format: str, said: Mapping[str, Any]
 ) -> Iterator[str]:
@@ -182,28 +225,27 @@ def rendered(
     Raises:
         UnknownColumnError: No section has the column that rows are to be sorted by.
     """
-    wanted = output_format
-    if not isinstance(wanted, OutputFormat):
-        wanted = OutputFormat(output_format)
+    wanted = _as_format(output_format)
+    if not wanted.is_for_programs:
+        return iter([shown_tables(sections, wanted).text])
     picked = [each for each in sections if wanted.has(each.name)]
     found = chosen(sections, wanted)
     gone = left_out(picked, found)
     match wanted:
         case "json":
             return _json(found, {**said, **({"left_out": gone} if gone else {})}, wanted)
-        case "csv":
+        case _:
             return _csv([each for each in found if wanted.table or each.key == ROWS])
-    return iter([_for_people(picked, found, wanted)])
 
 
 def _for_people(
     picked: Sequence[Section | LongSection],
-    found: Sequence[Section | LongSection],
+    found: Sequence[Section],
     wanted: OutputFormat,
 ) -> str:
     tables = []
+    # People are shown what can be held: all that was picked.
     for before, shown in zip(picked, found, strict=True):
-        assert isinstance(shown, Section), "people are shown what can be held"
         each = shown.for_people
         # Of what went wrong there may be nothing: an empty table says no more than that.
         if wanted.only_problems and not each.rows.num_rows:

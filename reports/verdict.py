@@ -140,7 +140,8 @@ def serves(incident: AuditIncident) -> str:
 def parts_shown(incident: AuditIncident) -> tuple[IncidentPart, ...]:
     """Return the parts of an incident that say more than its message does."""
     worst = [each for each in incident.parts if each.severity == incident.severity]
-    return incident.parts if incident.cause and incident.message != worst[0].headline else ()
+    is_more = len(incident.parts) > 1 and incident.message != worst[0].headline
+    return incident.parts if incident.cause and is_more else ()
 
 
 def as_values(incidents: Iterable[AuditIncident]) -> list[dict[str, Any]]:

@@ -25,12 +25,14 @@ class Cause(Explained, frozen=True):
             `rules`, of findings; of `topic` or `copy` where it is shared; and of a line `records`,
             `partitions`, `copies` and `at_least`.
         needs: Those of the rules without whose findings the title would say too much.
+        titles: By rule the title, a template likewise, where no other rule found anything.
     """
 
     rules: tuple[str, ...]
     shared: Literal["line", "copy", "topic", "rule"]
     title: str
     needs: tuple[str, ...] = ()
+    titles: Mapping[str, str] = {}
 
 
 class IncidentCauses(Explained, frozen=True):
@@ -57,8 +59,8 @@ class IncidentCauses(Explained, frozen=True):
         if twice := sorted({each for each in named if named.count(each) > 1}):
             raise ValueError(f"rules of two causes: {', '.join(twice)}")
         for name, each in self.causes.items():
-            if not set(each.needs) <= set(each.rules):
-                raise ValueError(f"{name} needs rules that are not its own")
+            if not {*each.needs, *each.titles} <= set(each.rules):
+                raise ValueError(f"{name} needs or titles rules that are not its own")
 
 
 @cache

@@ -19,6 +19,7 @@ from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import Gap, gap_rows
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.locations import join
+from analytics.questions.data_quality.data_docs import Validation
 from analytics.questions.data_quality.question import (
     DATA_QUALITY,
     QualitySettings,
@@ -45,6 +46,7 @@ from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
+from jobs.audit.data_docs import earlier_pages, write_data_docs
 from jobs.audit.page import audit_summary, page_of_workspace
 from jobs.cli.console import HeldConsole, command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
@@ -135,6 +137,7 @@ class AuditOptions:
         on_findings: A command that is told what was found.
         redact: A file with the key of pseudonyms; None leaves names as they are.
         expectations: A folder with suites of a team's own.
+        data_docs: Where Data Docs of great-expectations are written; None is nowhere.
         retention_minutes: Retentions that are tried.
         save_tables: The schema of a catalog that tables are saved to, too.
         save_format: What tables that are not there yet are made as.
@@ -149,6 +152,7 @@ class AuditOptions:
     on_findings: str | None = None
     redact: str | None = None
     expectations: str | None = None
+    data_docs: str | None = None
     retention_minutes: tuple[int, ...] = ()
     save_tables: str | None = None
     save_format: str = "parquet"
@@ -177,6 +181,8 @@ def audit_of(
     team_suites(audit_options.expectations)
     if audit_options.end_offsets is not None:
         read_end_offsets(audit_options.end_offsets)
+    if audit_options.data_docs is not None:
+        earlier_pages(audit_options.data_docs)
     saving = saving_of(
         console,
         save_tables=audit_options.save_tables,
@@ -355,11 +361,21 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
         write_pieces(
             audit_options.metrics, _metrics(state, audit_options.cluster, found.counts, code)
         )
+    if audit_options.data_docs is not None:
+        console.say(f"audit: {_data_docs(audit_options, audited, asked_of['dump'])}")
     if audit_options.on_findings is not None and found.counts:
         run_hook(console, audit_options.on_findings, summary_file, summary_text)
     # What is printed is read as long as its parts are there.
     print_text(answer_of(outcome, asking.output_format, {**said, "summary": summary}))
     return code
+
+
+def _data_docs(options: AuditOptions, audited: _Audited, dump: str) -> str:
+    """Write Data Docs and return where they begin; arguments of a team's may have names in them."""
+    suites = team_suites(options.expectations) if audited.redactor is None else {}
+    validation = Validation(dump, datetime.now(UTC))
+    rows = audited.answers[DATA_QUALITY.name]
+    return write_data_docs(str(options.data_docs), rows, suites, validation)
 
 
 def _run(saving: Saving, options: AuditOptions, state: Replayed) -> Run:

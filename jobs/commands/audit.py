@@ -67,6 +67,11 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     help="Hold tables against suites of your own, too: JSON of great-expectations, one a table.",
 )
 @click.option(
+    "--data-docs",
+    metavar="DIR",
+    help="Write what came of expectations into this folder, as Data Docs of great-expectations.",
+)
+@click.option(
     "--print-config",
     is_flag=True,
     is_eager=True,

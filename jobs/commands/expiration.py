@@ -140,7 +140,7 @@ def _text(
 
     both = Described(of_groups, of_all)
     text = expiration_text(answer.long_tables, answer.figures, both, output_format, metadata)
-    return PrintedAnswer(text)
+    return PrintedAnswer(text, has_statements=not output_format.is_for_programs)
 
 
 def described_offsets(release: str, description: Description) -> Table:

@@ -26,7 +26,7 @@ from reports.layout.section import (
     worst_of_all,
 )
 from reports.plain_text import nothing, paragraphs
-from reports.row_formats import Section, Text, render, rendered
+from reports.row_formats import Section, Text, rendered, shown_tables
 
 _SCORE: Final = (
     "score: 100 where no partition has to move for an even spread and none lacks an owner; 0 "
@@ -71,31 +71,22 @@ def balance_text(
     if not balance.num_rows:
         return nothing("No group has members.", metadata, output_format.width)
     meanings: Mapping[str, str] = metadata["verdicts"]
-    verdicts = _verdicts(balance)
     of_people: list[Section | LongSection]
     if is_summed_up(balance, output_format):
         worst = _worst(balance, list(meanings))
         tried = of_groups(alternatives, pc.unique(worst["group_id"]))
         of_people = [balance_section(worst, for_people=True, with_times=with_times)]
-        left_out = _left_out(worst, balance, verdicts)
+        left_out = _left_out(worst, balance, _verdicts(balance))
     else:
         make = partial(balance_section, for_people=True, with_times=with_times)
         of_people = [LongSection(balance, make)]
         tried, left_out = alternatives.whole(), []
     if tried.num_rows:
         of_people.append(_alternatives_section(tried))
-    notes = [
-        *left_out,
-        *(
-            f"{word.replace('_', ' ')}: {text}"
-            for word, text in meanings.items()
-            if word in verdicts
-        ),
-        _SCORE,
-    ]
-    return "\n\n".join(
-        [render(of_people, output_format, metadata), paragraphs(notes, output_format.width)]
-    )
+    shown = shown_tables(of_people, output_format)
+    legend = {word.replace("_", " "): text for word, text in meanings.items()}
+    notes = [*left_out, *shown.legend("balance", "verdict", legend), _SCORE]
+    return "\n\n".join([shown.text, paragraphs(notes, output_format.width)])
 
 
 def _verdicts(balance: Rows) -> dict[str | None, int]:

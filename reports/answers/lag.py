@@ -17,10 +17,9 @@ from reports.layout.section import (
     as_main,
     scanned,
     table_section,
-    words_in,
 )
 from reports.plain_text import nothing, paragraphs
-from reports.row_formats import Section, Text, render, rendered
+from reports.row_formats import Section, ShownTables, Text, render, rendered, shown_tables
 
 _SOUND: Final = ("caught_up", "moving", "behind", "idle", "stale")
 """Verdicts that need nobody's attention by themselves."""
@@ -70,22 +69,29 @@ def lag_text(
     if not output_format.has(_MAIN):
         return render(sections, output_format, metadata)
     held = _open_transactions_text(rows)
+    shown = shown_tables(sections, output_format)
     notes = [
-        *_notes(sections[0].rows, metadata, output_format.width),
+        *_notes(shown, sections[0].rows.num_rows, metadata, output_format.width),
         *([paragraphs([held], output_format.width)] if held else []),
     ]
-    return "\n\n".join([render(sections, output_format, metadata), *notes])
+    return "\n\n".join([shown.text, *notes])
 
 
-def _notes(rows: Rows, metadata: Mapping[str, Any], width: int) -> list[str]:
-    verdicts = words_in(rows, "verdict")
-    if not verdicts:
+def _notes(tables: ShownTables, count: int, metadata: Mapping[str, Any], width: int) -> list[str]:
+    """Return paragraphs: what the verdicts mean that are shown, and topics without a reader.
+
+    Args:
+        tables: What is shown.
+        count: How many rows the main table has.
+        metadata: What is said beside it.
+        width: How many columns a line has.
+    """
+    if not count:
         return [
             nothing("No partition is owned or committed by the groups asked for.", metadata, width)
         ]
-    known: Mapping[str, str] = metadata["verdicts"]
-    meanings = (f"{word}: {text}" for word, text in known.items() if word in verdicts)
-    notes = [paragraphs(meanings, width)]
+    legend = tables.legend(_MAIN, "verdict", metadata["verdicts"])
+    notes = [paragraphs(legend, width)] if legend else []
     if metadata.get("unread_topics"):
         topics = ", ".join(metadata["unread_topics"])
         notes.append(paragraphs([f"Topics that no group is known to read: {topics}"], width))

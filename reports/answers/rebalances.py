@@ -22,11 +22,10 @@ from reports.layout.section import (
     raw_section,
     summed_up,
     table_section,
-    words_in,
     worst_rows,
 )
 from reports.plain_text import nothing, paragraphs
-from reports.row_formats import Text, render, rendered
+from reports.row_formats import ShownTables, Text, rendered, shown_tables
 from schemas.shown import MAIN
 
 TABLES: Final = {
@@ -98,10 +97,9 @@ def rebalances_text(
         for name, called in TABLES.items()
         if called in names and output_format.top is None
     }
-    notes = [*summed_up(left_out), *_notes(tables["rebalances"], metadata)]
-    return "\n\n".join(
-        [render(sections, output_format, metadata), paragraphs(notes, output_format.width)]
-    )
+    found = shown_tables(sections, output_format)
+    notes = [*summed_up(left_out), *_notes(found, metadata)]
+    return "\n\n".join([found.text, paragraphs(notes, output_format.width)])
 
 
 def _for_programs(
@@ -151,16 +149,11 @@ def _causes_of(epochs: pa.Table, tables: Mapping[str, Rows]) -> pa.Table:
     return of_groups(tables["rebalance_causes"], pc.unique(epochs["group_id"]))
 
 
-def _notes(epochs: Rows, metadata: Mapping[str, Any]) -> list[str]:
-    changes = words_in(epochs, "coordinator_change")
-    storm = metadata["storm"]
+def _notes(tables: ShownTables, metadata: Mapping[str, Any]) -> list[str]:
+    storm, changes = metadata["storm"], metadata["coordinator_changes"]
     return [
         f"storm: {storm['epochs']} epochs within {storm['minutes']:g} minutes",
-        *(
-            f"{word}: {text}"
-            for word, text in metadata["coordinator_changes"].items()
-            if word in changes
-        ),
+        *tables.legend(TABLES["rebalances"], "coordinator_change", changes),
         metadata["not_recorded"],
     ]
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from reports.layout.output_format import width_of
 from reports.layout.section import as_main, raw_section, table_section, unmarked
 from reports.plain_text import paragraphs
-from reports.row_formats import Section, Text, render, rendered
+from reports.row_formats import Section, Text, rendered, shown_tables
 
 _LAST = ("cannot_tell", "findings")
 """What JSON has after all else, before the rows."""
@@ -49,11 +49,12 @@ def region_text(
     }
     if output_format in {"json", "csv"}:
         return rendered(_sections(tables, output_format), output_format, ordered)
-    text = render(_sections(tables, output_format), output_format, ordered)
-    words = set(tables["region_findings"]["finding"].to_pylist())
-    meanings = [f"{word}: {each}" for word, each in metadata["findings"].items() if word in words]
+    shown = shown_tables(_sections(tables, output_format), output_format)
+    places = ((_MAIN, "findings"), ("region_findings", "finding"))
+    found = {line for place in places for line in shown.legend(*place, metadata["findings"])}
+    meanings = sorted(found)
     return "\n\n".join(
-        [text, *([paragraphs(meanings, width_of(output_format))] if meanings else [])]
+        [shown.text, *([paragraphs(meanings, width_of(output_format))] if meanings else [])]
     )
 
 

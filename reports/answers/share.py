@@ -28,11 +28,10 @@ from reports.layout.section import (
     table_section,
     unmarked,
     without,
-    words_in,
 )
 from reports.plain_text import nothing, paragraphs
 from reports.quantities import duration
-from reports.row_formats import Text, render, rendered
+from reports.row_formats import ShownTables, Text, rendered, shown_tables
 from schemas import CONSUMER_OFFSETS
 from schemas.catalog import broken_chain_words, odd_chain_words, reading_words
 
@@ -175,12 +174,15 @@ def share_text(
     sections = [backlog, *beside]
     if is_for_programs:
         return rendered(sections, output_format, metadata)
-    notes = _share_notes(sections, metadata, asked, output_format.width)
+    shown = shown_tables(sections, output_format)
+    notes = _share_notes(shown, metadata, asked, output_format.width)
+    if not backlog.rows.num_rows:
+        notes = [nothing(_NOTHING, metadata, output_format.width)]
     if any(pc.any(pc.equal(each["reason"], no_end)).as_py() for each in scanned(rows, ["reason"])):
         notes.append(paragraphs([_NO_LAG], output_format.width))
     if not rows.num_rows and not asked:
         return "\n\n".join(notes)
-    return "\n\n".join([render(sections, output_format, metadata), *notes])
+    return "\n\n".join([shown.text, *notes])
 
 
 def _wrong(tables: Mapping[str, PickedRows], *, with_history: bool) -> list[LongSection]:
@@ -280,42 +282,25 @@ def _marked(rows: pa.Table) -> pa.Table:
 
 
 def _share_notes(
-    sections: Sequence[LongSection], said: Mapping[str, Any], asked: str | None, width: int
+    tables: ShownTables, said: Mapping[str, Any], asked: str | None, width: int
 ) -> list[str]:
     """Return paragraphs: what the words that are shown mean, and which settings are assumed.
 
     Args:
-        sections: What is shown; the backlog first.
+        tables: What is shown.
         said: What is said beside it.
         asked: The one table that was asked for; None for all.
         width: How many columns a line has.
     """
-    if asked is not None:
-        sections = [sections[0], *(each for each in sections[1:] if each.name == asked)]
-    words = words_in(sections[0].rows, "status")
-    if not words:
-        return [nothing(_NOTHING, said, width)]
-    meanings = [f"{word}: {text}" for word, text in said["statuses"].items() if word in words]
-    broken = [
-        *_meanings(sections, "faults", "fault", said["fault_words"]),
-        *_meanings(sections, "steps", "verdict", said["step_verdicts"]),
-        *_meanings(sections, "limits", "verdict", said["limit_verdicts"]),
+    legend = [
+        *tables.legend("backlog", "status", said["statuses"]),
+        *tables.legend("faults", "fault", said["fault_words"]),
+        *tables.legend("steps", "verdict", said["step_verdicts"]),
+        *tables.legend("limits", "verdict", said["limit_verdicts"]),
     ]
     assumed = [each for each in said["settings"] if each.endswith("assumed)")]
-    notes = [
-        [*(meanings if asked in {None, "backlog"} else ()), *broken],
-        assumed if asked not in _WITHOUT_LIMITS else [],
-    ]
+    notes = [legend, assumed if asked not in _WITHOUT_LIMITS else []]
     return [paragraphs(each, width) for each in notes if each]
-
-
-def _meanings(
-    sections: Sequence[LongSection], name: str, column: str, words: Mapping[str, str]
-) -> list[str]:
-    shown_ones = {
-        word for each in sections if each.name == name for word in words_in(each.rows, column)
-    }
-    return [f"{word}: {text}" for word, text in words.items() if word in shown_ones]
 
 
 def _count_section(rows: pa.Table) -> Section:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,11 @@ def test_what_tables_hold_is_kept_and_what_they_do_not_is_found(
     (suites / "lag.json").write_text(json.dumps(OURS))
     out = tmp_path / "out"
 
+    docs = tmp_path / "docs"
+
     result = groupscope(
         *("audit", failover_workspace, "--out", out, "--expectations", suites, "--quiet"),
+        *("--data-docs", docs),
     )
 
     assert result.returncode == 1, result.stderr
@@ -72,6 +76,33 @@ def test_what_tables_hold_is_kept_and_what_they_do_not_is_found(
     lines = [json.loads(each) for each in (out / "findings.jsonl").read_text("utf-8").splitlines()]
     found = {each["rule"] for each in lines if each["rule"].startswith("quality")}
     assert found == {"quality_failed", "quality_broken"}
+    pages = {(row["table"], row["suite"]) for row in rows}
+    assert {each.relative_to(docs).as_posix() for each in docs.rglob("*.html")} == {
+        "index.html",
+        *(f"{suite}/{table}.html" for table, suite in pages),
+    }
+    page = (docs / "lag.json" / "lag.html").read_text("utf-8")
+    assert ">nobody behind<" in page
+    assert "parcel-router" in page
+    assert shlex.quote(str(failover_workspace)) in page
+
+
+def test_pages_of_something_else_are_not_written_over(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.html").write_text("mine")
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for folder, why in ((docs, "has pages that no audit wrote"), (file, "is a file")):
+        result = groupscope(
+            "audit", failover_workspace, "--out", tmp_path / "out", "--data-docs", folder
+        )
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"--data-docs {folder} {why}" in result.stderr
+        assert not (tmp_path / "out").exists()
+    assert (docs / "index.html").read_text() == file.read_text() == "mine"
 
 
 def test_a_suite_of_a_table_that_is_not_there_is_a_wrong_call(

@@ -23,6 +23,14 @@ suppressions:
   - {rule: partitions_unread, group_id: "parcel-*", reason: parcel-router is slow, owner: me,
      until: 2099-01-01}
 """
+SUITE = {
+    "expectations": [
+        {
+            "type": "expect_column_values_to_not_be_in_set",
+            "kwargs": {"column": "topic", "value_set": ["parcel-router"]},
+        }
+    ]
+}
 
 
 OUR_WORDS = {"last", "given up"}
@@ -42,9 +50,12 @@ def audit(
     folder = tmp_path_factory.mktemp("redacted")
     (folder / "key").write_bytes(bytes(range(32)))
     (folder / "audit.yaml").write_text(CONFIG, encoding="utf-8")
+    (folder / "suites").mkdir()
+    (folder / "suites" / "lag.json").write_text(json.dumps(SUITE), encoding="utf-8")
     ran = groupscope(
         "audit", failover_workspace, "--out", folder / "out", "--redact", folder / "key",
         "--config", folder / "audit.yaml", "--metrics", folder / "out" / "audit.prom",
+        "--expectations", folder / "suites", "--data-docs", folder / "out" / "data-docs",
         "--fail-on", "never",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

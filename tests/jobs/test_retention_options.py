@@ -50,6 +50,18 @@ def test_a_file_that_sets_nothing_known_is_refused(
     assert not run.stdout
 
 
+@pytest.mark.parametrize("output_format", ["text", "csv"])
+def test_by_which_rules_it_was_answered_is_said_once(
+    groupscope: Groupscope, failover_workspace: Path, output_format: str
+) -> None:
+    call = ("expiration", failover_workspace, "--retention-minutes", "5", "--top", "1")
+    run = groupscope(*call, "--format", output_format)
+    printed = " ".join(f"{run.stdout} {run.stderr}".split())
+    assert printed.count("rules: current (by release") == 1
+    assert printed.count("offsets.retention.check.interval.ms = 600000") == 1
+    assert printed.count("what-if tries offsets.retention.minutes") == 1
+
+
 def test_a_retention_that_is_no_number_is_called_wrongly(
     groupscope: Groupscope, failover_workspace: Path
 ) -> None:

@@ -75,7 +75,7 @@ class Engine:
             return []
         told = {"type": IN_SET, "kwargs": {"column": _UNEXPECTED, "value_set": [0]}, "meta": {}}
         release_libraries()
-        with _quiet():
+        with quiet_library():
             rows = pa.table({_UNEXPECTED: pa.array(counts, pa.int64())})
             (document,) = self._validated(rows, [told], "COMPLETE")
         failed = set(document["result"]["unexpected_index_list"])
@@ -86,7 +86,7 @@ class Engine:
             return []
         # No Spark may have been started before: what is withheld until then is needed here.
         release_libraries()
-        with _quiet():
+        with quiet_library():
             suite, found = self._suite, [Judged(None, reason=NO_RESULT)] * len(expectations)
             sound = []
             for place, each in enumerate(expectations):
@@ -138,7 +138,8 @@ class Engine:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_library() -> Iterator[None]:
+    """Let great-expectations work without a word, and without asking anybody."""
     # Read when it is imported; nothing is sent, and no identity is kept in the home directory.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     withheld = _CONNECT not in sys.modules

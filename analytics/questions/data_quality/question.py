@@ -96,6 +96,23 @@ def team_suites(folder: str | None) -> dict[str, list[Expectation]]:
     return found
 
 
+def expectations_of(name: str, suites: Suites) -> list[Expectation]:
+    """Return all that is expected of a table: by its contract, by us, by a team.
+
+    Args:
+        name: The table.
+        suites: A team's own expectations, by table.
+
+    Raises:
+        KeyError: There is no such table.
+    """
+    return [
+        *expected_by_contract(tables()[name]),
+        *written_suites().get(name, ()),
+        *suites.get(name, ()),
+    ]
+
+
 @dataclass(frozen=True)
 class QualitySettings:
     """What of data quality is asked.
@@ -152,11 +169,7 @@ def _with_expectations(
 ) -> Iterator[tuple[StoredTable, Sequence[Expectation]]]:
     for name in stored.names:
         contract = tables()[name]
-        expected = [
-            *expected_by_contract(contract),
-            *written_suites().get(name, ()),
-            *suites.get(name, ()),
-        ]
+        expected = expectations_of(name, suites)
         schema, count = stored.schema(name), stored.count(name)
         table = StoredTable(name, schema, schema.empty_table(), contract.key, count)
         if count > AT_ONCE:

@@ -447,6 +447,8 @@ def _message(
     if len(parts) == 1 and parts[0]["findings"] == 1:
         message: str = rows.rules[0]["message"]
         return message
+    if cause is not None and len(parts) == 1 and (title := cause.titles.get(parts[0]["rule"])):
+        return Template(title).filled(_values(rows, cause, elections))
     if cause is None or not set(cause.needs) <= {each["rule"] for each in parts}:
         headline: str = parts[0]["headline"]
         return headline

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from reports import row_formats
-from reports.row_formats import Section, render, rendered
+from reports.layout.output_format import OutputFormat
+from reports.row_formats import Section, render, rendered, shown_tables
 
 ROWS = pa.table(
     {
@@ -92,3 +93,29 @@ def test_markdown_keeps_bars_out_of_cells() -> None:
 
 def test_sections_without_rows_have_their_heads() -> None:
     assert render([Section(ROWS.slice(0, 0), {"group": "GROUP"})], "text", SAID) == "GROUP"
+
+
+def test_a_legend_has_the_words_of_rows_that_are_shown_and_no_others() -> None:
+    rows = pa.table(
+        {
+            "verdict": ["idle", "lost", "behind", None],
+            "findings": [["a", "b"], [], ["c"], None],
+            "is_problem": [False, True, False, False],
+        }
+    )
+    section = Section(rows, {"verdict": "VERDICT"}, name="lag", problem="is_problem")
+    other = Section(rows.slice(2), {"verdict": "VERDICT"}, name="other")
+    meanings = {word: f"means {word}" for word in ("behind", "lost", "idle", "unread")}
+
+    def legend(wanted: OutputFormat) -> list[str]:
+        return shown_tables([section, other], wanted).legend("lag", "verdict", meanings)
+
+    assert legend(OutputFormat("text")) == [
+        *("behind: means behind", "lost: means lost", "idle: means idle"),
+    ]
+    assert legend(OutputFormat("text", top=1)) == ["lost: means lost"]
+    assert legend(OutputFormat("markdown", only_problems=True)) == ["lost: means lost"]
+    assert legend(OutputFormat("text", table="other")) == []
+    letters = {letter: letter.upper() for letter in "abcd"}
+    shown = shown_tables([section], OutputFormat("text", top=2))
+    assert shown.legend("lag", "findings", letters) == ["a: A", "b: B"]

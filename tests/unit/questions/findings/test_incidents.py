@@ -147,8 +147,31 @@ def test_one_retention_is_one_cause_for_all_groups() -> None:
         *(finding(each, "offsets_due", severity="critical") for each in ("b", "c")),
     ]
     (incident,) = incidents(found)
-    assert incident.message == "offsets.retention.minutes takes committed offsets of 3 groups"
+    assert incident.message == "offsets.retention.minutes removes committed offsets of 3 groups"
     assert incident.severity == "critical"
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("offsets_expired", "offsets.retention.minutes removed committed offsets of 2 groups"),
+        ("offsets_beyond_end", "committed offsets of 2 groups are beyond the end of orders"),
+        (
+            "offsets_of_another_topic",
+            "committed offsets of 2 groups belong to another topic named orders",
+        ),
+        (
+            "records_deleted_soon",
+            "retention of orders soon deletes records that 2 groups have not read",
+        ),
+    ],
+)
+def test_where_one_rule_alone_found_something_the_title_says_what(rule: str, message: str) -> None:
+    (incident,) = incidents([finding(each, rule, topic="orders") for each in ("a", "b")])
+    assert incident.message == message
+    both = [*(finding(each, "offsets_beyond_end", topic="orders") for each in ("a", "b"))]
+    (other,) = incidents([*both, finding("b", "offsets_of_another_topic", topic="orders")])
+    assert other.message == "committed offsets of 2 groups do not fit the log of orders"
 
 
 def test_findings_about_one_topic_or_on_one_broker_are_together_and_others_are_not() -> None:
@@ -173,7 +196,7 @@ def test_findings_about_one_topic_or_on_one_broker_are_together_and_others_are_n
         ),
     ]
     assert [(each.cause, each.message) for each in incidents(found)] == [
-        ("topic_retention", "retention of orders takes records that 2 groups have not read"),
+        ("topic_retention", "retention of orders deleted records that 2 groups had not read"),
         ("", found[2]["message"]),
         ("cleaner", "the cleaner of broker-1 does not clean 2 partitions"),
     ]
@@ -217,7 +240,8 @@ def test_a_title_says_what_is_there_to_say(name: str) -> None:
     cause = incident_causes().causes[name]
     of_line = {"records", "partitions", "copies", "at_least"}
     there = {"groups", *cause.needs, *({cause.shared} & {TOPIC, COPY})}
-    used = {each.name for each in Template(cause.title).values}
+    titles = (cause.title, *cause.titles.values())
+    used = {value.name for each in titles for value in Template(each).values}
     assert used <= there | (of_line if cause.shared == LINE else set())
     assert set(cause.rules) <= {each.name for each in finding_rules()}
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import string
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from analytics.questions.findings.configured_rules import SUPPRESSIONS
 from analytics.questions.findings.found import findings
+from analytics.questions.findings.wording import WordedValue, worded
 from reports.quantities import duration, size_of
 from schemas.finding_rules import SEVERITIES, FindingRule, finding_rules
 from tests.support import written_workspace
@@ -102,3 +105,38 @@ def test_a_rule_reads_columns_that_its_table_has_and_words_what_it_knows(name: s
     used |= {field for _, field, _, _ in suggested if field} - given
     assert used <= {*rule.per, *rule.values, *rule.thresholds}
     assert rule.question.endswith("?")
+
+
+_BEHIND_ONE = re.compile(r"\b1 [^,:;()]*?\b(have|are|were|do|go|expire|belong|contradict|mean)\b")
+_OF_MANY = re.compile(r"\b(they|their|them|these)\b")
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_what_is_said_of_one_is_in_the_singular(name: str) -> None:
+    message = RULES[name].message
+    parts = [each for each in string.Formatter().parse(message) if each[1]]
+    counted = {field for _, field, noun, _ in parts if noun}
+    values = {
+        str(field): WordedValue(1 if field in counted else pl.Series(["x"]))
+        for _, field, _, _ in parts
+    }
+    (said,) = worded(message, values, {}, 1)
+    assert not _BEHIND_ONE.search(said), said
+    assert not (counted and _OF_MANY.search(said)), said
+    assert not re.search(r"\b1 [a-z-]+s\b(?! of)", said), said
+
+
+@pytest.mark.parametrize(
+    ("count", "lag", "said"),
+    [
+        (1, 2, "owns 1 partition of orders that has 2 records to read"),
+        (2, 1, "owns 2 partitions of orders that have 1 record to read"),
+    ],
+)
+def test_partitions_that_nobody_owns_have_a_verb_of_their_number(
+    count: int, lag: int, said: str
+) -> None:
+    row = CASES["cases"]["partitions_unread"]["fires"]
+    rows = [row | {"partition": n, "lag": lag if n == 0 else 0} for n in range(count)]
+    (one,) = found(RULES["partitions_unread"], *rows)
+    assert said in one["message"]
