@@ -33,7 +33,7 @@ def run(data: Data) -> list[Report]:
     for _ in range(data.rounds):
         for cores in _CORES:
             shutil.rmtree(out, ignore_errors=True)
-            commands = {"replay": ("replay", str(dump), "--out", str(out))}
+            commands: dict[str, tuple[str, ...]] = {"replay": ("replay", str(dump), "--out", str(out))}
             for name, (question, *options) in _QUESTIONS.items():
                 commands[name] = (question, str(out), *options)
             for name, arguments in commands.items():

@@ -391,7 +391,7 @@ def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str | N
     otherwise = _DELETE if _has_metadata_log(read) else None
     if any(_COMPACT in (each or "") for each in of_brokers["value"].to_pylist()):
         otherwise = _COMPACT
-    policies = dict.fromkeys(topics, otherwise)
+    policies: dict[str, str | None] = dict.fromkeys(topics, otherwise)
     for each in _configs(read, topics):
         if each["name"] == _RETENTION_SETTINGS[0]:
             policies[each["resource"]] = each["value"]
