@@ -33,9 +33,13 @@ def run(data: Data) -> list[Report]:
     for _ in range(data.rounds):
         for cores in _CORES:
             shutil.rmtree(out, ignore_errors=True)
-            commands: dict[str, tuple[str, ...]] = {"replay": ("replay", str(dump), "--out", str(out))}
-            for name, (question, *options) in _QUESTIONS.items():
-                commands[name] = (question, str(out), *options)
+            commands: dict[str, tuple[str, ...]] = {
+                "replay": ("replay", str(dump), "--out", str(out)),
+                **{
+                    name: (question, str(out), *options)
+                    for name, (question, *options) in _QUESTIONS.items()
+                },
+            }
             for name, arguments in commands.items():
                 ran = run_groupscope(*arguments, "--master", f"local[{cores}]")
                 walls.setdefault((name, cores), []).append(ran.wall)
