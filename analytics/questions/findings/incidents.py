@@ -424,7 +424,12 @@ def _incident(rows: _Rows, elections: Elections) -> dict[str, Any]:
     order = list(counts) if cause is None else cause.rules
     first = next((each for each in order if each in rows.commands), None)
     command, served = (None, 0) if first is None else rows.commands[first]
-    begins = [each["since"] for each in rows.rules if each["since"] is not None]
+    # What is only worth knowing may rest on a record from long before anything was wrong.
+    begins = [
+        each["since"]
+        for each in rows.rules
+        if each["since"] is not None and each["severity"] != INFO
+    ]
     return {
         "cause": name or None,
         "severity": parts[0]["severity"],

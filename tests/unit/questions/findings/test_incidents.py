@@ -174,6 +174,16 @@ def test_where_one_rule_alone_found_something_the_title_says_what(rule: str, mes
     assert other.message == "committed offsets of 2 groups do not fit the log of orders"
 
 
+def test_an_incident_began_with_what_is_wrong_and_not_with_what_is_worth_knowing() -> None:
+    before = AT - timedelta(days=6)
+    found = [
+        finding("a", "offsets_expire_soon", severity="info", since=before),
+        finding("b", "offsets_expired", since=AT),
+        finding("c", "offsets_due", severity="critical", since=AT + timedelta(minutes=1)),
+    ]
+    assert [each.since for each in incidents(found)] == [AT]
+
+
 def test_findings_about_one_topic_or_on_one_broker_are_together_and_others_are_not() -> None:
     found = [
         *(
