@@ -21,6 +21,12 @@ from analytics.snapshot.cluster_description import (
     listed_groups,
     log_edges,
     with_edges,
+    with_later_ends,
+)
+from analytics.snapshot.cluster_settings import (
+    brokers_with_configs,
+    groups_with_configs,
+    topics_with_configs,
 )
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
@@ -33,7 +39,15 @@ from analytics.snapshot.log_folder import (
 from analytics.snapshot.log_reading import FETCH_BYTES, LogReader, Pace, Reading
 from analytics.version import VERSION
 from schemas.names import COORDINATOR_TOPICS
-from schemas.snapshot import SNAPSHOT_VERSION, Log, Partition, Snapshot, Topic, Unread
+from schemas.snapshot import (
+    SNAPSHOT_VERSION,
+    ListedGroup,
+    Log,
+    Partition,
+    Snapshot,
+    Topic,
+    Unread,
+)
 
 _ABSENT: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -79,10 +93,11 @@ def take_snapshot(
         taken_at = clock()
         topics, unread = _described(cluster)
         reader = LogReader(cluster, Pace(cluster.seconds, limits.fetch_bytes, _rate(limits)))
-        groups, unanswered = listed_groups(cluster)
+        groups, unanswered = _described_groups(cluster)
         logs = list(_read_logs(reader, topics, folder, clock, note))
         if not any(each.log_end_offset is not None and _is_any(each) for each in logs):
             raise ClusterUnreachableError(_nothing_read(cluster, logs, unread))
+        described = with_later_ends(cluster, topics.by_name.values())
         snapshot = Snapshot(
             snapshot_version=SNAPSHOT_VERSION,
             groupscope_version=VERSION,
@@ -91,7 +106,7 @@ def take_snapshot(
             cluster_id=topics.cluster_id,
             controller_id=topics.controller_id,
             brokers=topics.brokers,
-            topics=list(topics.by_name.values()),
+            topics=described,
             logs=logs,
             groups=groups,
             unread=[*unread, *_not_read(logs), *_without_offsets(topics), *unanswered],
@@ -106,7 +121,7 @@ def _is_any(log: Log) -> bool:
 
 
 def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
-    """Return all topics, with the edges of their logs, and internal ones that are not described."""
+    """Return all topics, with the edges of their logs, and settings; and what is not described."""
     try:
         # All topics leave out those that may not be described; asked for by name they are errors.
         internal = described_topics(cluster, COORDINATOR_TOPICS)
@@ -115,13 +130,22 @@ def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
         raise ClusterUnreachableError(f"{cluster.bootstrap}: {error}") from error
     by_name = topics.by_name | internal.by_name
     edges = log_edges(cluster, by_name)
-    topics.by_name = {name: with_edges(by_name[name], edges) for name in sorted(by_name)}
+    with_offsets = {name: with_edges(by_name[name], edges) for name in sorted(by_name)}
+    topics.by_name, of_topics = topics_with_configs(cluster, with_offsets)
+    topics.brokers, of_brokers = brokers_with_configs(cluster, topics.brokers)
     refused = [
         Unread(what=name, reason=error)
         for name, error in sorted(internal.errors.items())
         if error != _ABSENT
     ]
-    return topics, refused
+    return topics, [*refused, *of_brokers, *of_topics]
+
+
+def _described_groups(cluster: ClusterConnection) -> tuple[list[ListedGroup], list[Unread]]:
+    """Return all groups with their settings, and what was not answered."""
+    groups, unlisted = listed_groups(cluster)
+    groups, undescribed = groups_with_configs(cluster, groups)
+    return groups, [*unlisted, *undescribed]
 
 
 def _read_logs(

@@ -84,8 +84,9 @@ def snapshot(
     Fetches the record batches of __consumer_offsets, __share_group_state and __transaction_state as
     they lie in the brokers' logs, up to where these end when it begins, and writes them as a log
     directory that every command takes as INPUT. snapshot.json beside them is what the cluster says
-    of brokers, topics, partitions and groups; end-offsets.csv is for --end-offsets. Reads only:
-    joins no group, commits nothing, creates no topic. Needs kafka-python 3.
+    of brokers, topics, partitions, groups and settings: answers take it from there;
+    end-offsets.csv is the same as a file for --end-offsets. Reads only: joins no group, commits
+    nothing, creates no topic. Needs kafka-python 3.
     """
     # --help answers without the client library and numpy.
     from analytics.snapshot.client_properties import client_settings  # noqa: PLC0415

@@ -18,10 +18,12 @@ from schemas.snapshot import Snapshot, read_snapshot
 from tests.brokers.record_snapshot import SMALL_BYTES
 from tests.support.recorded_cluster import (
     API_VERSIONS,
+    DESCRIBE_CONFIGS,
     FETCH,
     LIST_GROUPS,
     LIST_OFFSETS,
     METADATA,
+    RECORDING,
     Change,
     Request,
     recorded_cluster,
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 
     from tests.conftest import Groupscope
 
-RECORDING = Path(__file__).parents[1] / "data/snapshots/kafka-4.3.1.json.gz"
-"""What a broker of 4.3.1 answered after random acts, when its cleaner had passed."""
 PARTITIONS = {"__consumer_offsets": 5, "__share_group_state": 3, "__transaction_state": 3}
 UNFINISHED = ".unfinished-snapshot"
 
@@ -156,20 +156,6 @@ def test_where_a_segment_was_lost_since_gaps_say_nothing_of_the_cleaner(
     }
     assert "unknown" in kinds[1]
     assert kinds[0] == {"compaction"}
-
-
-def test_lag_is_told_with_the_end_offsets_beside_it(groupscope: Groupscope, taken: Path) -> None:
-    given = ("--end-offsets", taken / "end-offsets.csv", "--format", "json")
-    ran = groupscope("lag", taken, *given)
-    ends = {
-        (topic.topic, each.partition): each.log_end_offset
-        for topic in document(taken).topics
-        for each in topic.partitions
-    }
-    rows = [each for each in json.loads(ran.stdout)["rows"] if each["log_end_offset"] is not None]
-    assert rows
-    for each in rows:
-        assert each["log_end_offset"] == ends[each["topic"], each["partition"]]
 
 
 # --- what is refused --------------------------------------------------------------------------
@@ -303,6 +289,9 @@ FOREIGN: dict[str, Change] = {
     "offsets of ones": of_api(LIST_OFFSETS, lambda answer: b"\xff" * len(answer)),
     "half of the groups": of_api(LIST_GROUPS, lambda answer: answer[: len(answer) // 2]),
     "no groups": of_api(LIST_GROUPS, lambda _: None),
+    "half of the settings": of_api(DESCRIBE_CONFIGS, lambda answer: answer[: len(answer) // 2]),
+    "settings of ones": of_api(DESCRIBE_CONFIGS, lambda answer: b"\xff" * len(answer)),
+    "no settings": of_api(DESCRIBE_CONFIGS, lambda _: None),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -129,6 +130,34 @@ def test_decoded_tables_are_those_of_the_disk(
     assert snapshot["offset_commit"]
     topics = set(INTERNAL) if release.has_share_groups else set(INTERNAL) - {"__share_group_state"}
     assert ends.keys() == {(topic, each) for topic in topics for each in range(INTERNAL[topic])}
+
+
+def test_its_settings_are_those_of_the_brokers_file(
+    release: Release, taken: tuple[Path, Path]
+) -> None:
+    from schemas.snapshot import read_snapshot  # noqa: PLC0415
+
+    snapshot = read_snapshot((taken[0] / "snapshot.json").read_bytes(), "snapshot.json")
+    (broker,) = snapshot.brokers
+    answered = {each.name: each for each in broker.configs or ()}
+    written = broker_settings(release, SEED)
+    both = written.keys() & answered.keys()
+    assert {name: answered[name].value for name in both} == {name: written[name] for name in both}
+    assert {answered[name].source for name in both} == {"STATIC_BROKER_CONFIG"}
+    assert both >= {"group.initial.rebalance.delay.ms", "offsets.topic.num.partitions"}
+    assert answered["offsets.retention.minutes"].value == written.get(
+        "offsets.retention.minutes", "10080"
+    )
+    assert all(each.configs is not None for each in snapshot.topics)
+
+
+def test_no_commit_is_beyond_the_ends_that_it_answered(
+    groupscope: Groupscope, taken: tuple[Path, Path]
+) -> None:
+    rows = json.loads(groupscope("lag", taken[0], "--format", "json").stdout)["rows"]
+    assert rows
+    assert {each["offsets_beyond_end"] for each in rows} <= {0, None}
+    assert all(each["log_end_offset"] is not None for each in rows)
 
 
 def test_kafkas_own_tool_reads_its_segments(taken: tuple[Path, Path], programs: Programs) -> None:

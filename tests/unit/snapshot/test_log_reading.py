@@ -91,7 +91,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(cluster: MadeCluster, folder: Path, fetch_bytes: int = 100) -> tuple[Reading, bytes]:
     """Read it in small pieces; return what is said and the bytes that are there."""
-    partition = Partition(0, 1, 3, [1, 2], [1, 2], cluster.start, cluster.end, None)
+    partition = Partition(0, 1, 3, [1, 2], [1, 2], cluster.start, cluster.end, None, None)
     folder.mkdir(exist_ok=True)
     reader = LogReader(cluster, Pace(5, fetch_bytes))  # type: ignore[arg-type]
     with LogWriter(folder, TOPIC, 0) as writer:
@@ -203,7 +203,7 @@ def test_a_broker_that_falls_silent_is_not_waited_for_again(tmp_path: Path) -> N
             raise NotAnsweredError("gone", is_passing=True)
 
     cluster = Silent(WHOLE, 10)
-    partition = Partition(0, 1, 3, [1], [1], 0, 10, None)
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
     reader = LogReader(cluster, Pace(0.02))  # type: ignore[arg-type]
     for folder in (tmp_path / "0", tmp_path / "1"):
         asked = cluster.fetched
@@ -214,7 +214,7 @@ def test_a_broker_that_falls_silent_is_not_waited_for_again(tmp_path: Path) -> N
 
 
 def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
-    partition = Partition(0, None, None, [1], [], None, None, "LEADER_NOT_AVAILABLE")
+    partition = Partition(0, None, None, [1], [], None, None, None, "LEADER_NOT_AVAILABLE")
     with LogWriter(tmp_path, TOPIC, 0) as writer:
         reading = LogReader(MadeCluster([], 0), Pace(1)).read(  # type: ignore[arg-type]
             TOPIC, partition, writer
