@@ -61,10 +61,12 @@ class Limits:
     Attributes:
         fetch_bytes: What one answer may have.
         bytes_a_second: At most, on average; null without a limit.
+        most_bytes: Of all logs, but for the rest of a last batch; null without a limit.
     """
 
     fetch_bytes: int = FETCH_BYTES
     bytes_a_second: int | None = None
+    most_bytes: int | None = None
 
 
 def take_snapshot(
@@ -92,7 +94,8 @@ def take_snapshot(
     with staged_folder(out) as folder:
         taken_at = clock()
         topics, unread = _described(cluster)
-        reader = LogReader(cluster, Pace(cluster.seconds, limits.fetch_bytes, _rate(limits)))
+        pace = Pace(cluster.seconds, limits.fetch_bytes, _rate(limits), limits.most_bytes)
+        reader = LogReader(cluster, pace)
         groups, unanswered = _described_groups(cluster)
         logs = list(_read_logs(reader, topics, folder, clock, note))
         if not any(each.log_end_offset is not None and _is_any(each) for each in logs):

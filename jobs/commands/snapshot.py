@@ -65,6 +65,12 @@ def _local_folder(ctx: click.Context, parameter: click.Parameter, value: str) ->
     type=click.IntRange(min=1),
     help="Fetch no more bytes a second than this, on average.",
 )
+@click.option(
+    "--max-bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    help="Fetch no more batches than this, but for the rest of a last one; the exit code is 3 then.",
+)
 @summary_format_options
 @output_options
 @pass_console
@@ -77,6 +83,7 @@ def snapshot(
     out: Path,
     timeout: float,
     max_rate: int | None,
+    max_bytes: int | None,
     output_format: OutputFormat,
 ) -> int:
     """Take a dump of a running cluster.
@@ -106,9 +113,8 @@ def snapshot(
         console.say(f"{command_config}: not used here: {', '.join(settings.ignored)}")
     check_out(out)
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
-        taken = take_snapshot(
-            cluster, out, lambda: datetime.now(UTC), console.say, Limits(bytes_a_second=max_rate)
-        )
+        limits = Limits(bytes_a_second=max_rate, most_bytes=max_bytes)
+        taken = take_snapshot(cluster, out, lambda: datetime.now(UTC), console.say, limits)
     if output_format == "json":
         print_text(msgspec.json.format(msgspec.json.encode(taken), indent=1).decode())
     else:

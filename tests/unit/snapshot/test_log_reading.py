@@ -220,3 +220,34 @@ def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
             TOPIC, partition, writer
         )
     assert (reading.failure, reading.span) == ("LEADER_NOT_AVAILABLE", None)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_no_more_is_fetched_of_all_logs_than_is_allowed(tmp_path: Path, more: int) -> None:
+    cluster = MadeCluster(WHOLE, 10)
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
+    most = len(bytes_of(WHOLE[:1])) + more
+    reader = LogReader(cluster, Pace(1, most_bytes=most))  # type: ignore[arg-type]
+    readings = []
+    for folder in (tmp_path / "0", tmp_path / "1"):
+        folder.mkdir()
+        with LogWriter(folder, TOPIC, 0) as writer:
+            readings.append(reader.read(TOPIC, partition, writer))
+    why = f"no more is fetched than {most} bytes of all logs (--max-bytes)"
+    assert [each.failure for each in readings] == [why, why]
+    # A batch that is begun comes whole; of the next log nothing is asked for.
+    (segment,) = (tmp_path / "0" / f"{TOPIC}-0").glob("*.log")
+    assert segment.read_bytes() == bytes_of(WHOLE[:1])
+    assert [each.size for each in readings] == [len(bytes_of(WHOLE[:1])), 0]
+    assert cluster.fetched == 1
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path) -> None:
+    cluster = MadeCluster(WHOLE, 10)
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
+    most = len(bytes_of(WHOLE))
+    with LogWriter(tmp_path, TOPIC, 0) as writer:
+        reader = LogReader(cluster, Pace(1, most_bytes=most))  # type: ignore[arg-type]
+        assert reader.read(TOPIC, partition, writer).failure is None
+    (segment,) = (tmp_path / f"{TOPIC}-0").glob("*.log")
+    assert segment.read_bytes() == bytes_of(WHOLE)
