@@ -80,18 +80,18 @@ def _is_later(snapshot: SnapshotEntry | None) -> bool:
     return snapshot is not None and snapshot["read_beyond_ends"]
 
 
-def ends_statement(state: ReplayedWorkspace, given: str | None) -> tuple[str, ...]:
+def ends_statement(state: ReplayedWorkspace, end_offsets: str | None) -> tuple[str, ...]:
     """Return a sentence on when logs ended where an answer has them; none where nobody answered.
 
     Args:
         state: A replayed workspace.
-        given: A file that goes before what the cluster answered.
+        end_offsets: A file that goes before what the cluster answered.
     """
     snapshot = snapshot_at(state)
     if snapshot is None:
         return ()
     at = snapshot["finished_at"] if _is_later(snapshot) else snapshot["taken_at"]
-    unless = "" if given is None else f", unless {given} says otherwise"
+    unless = "" if end_offsets is None else f", unless {end_offsets} says otherwise"
     return (f"logs of data topics end where the cluster answered at {at}{unless}",)
 
 

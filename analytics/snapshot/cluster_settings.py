@@ -134,7 +134,7 @@ def described_configs(
             if each.error_code:
                 errors |= {name: error_name(each.error_code)} if name in errors else {}
             elif errors.pop(name, None) is not None:
-                settings[name] = sorted(_kept(of, each.configs), key=lambda one: one.name)
+                settings[name] = sorted(_storable(of, each.configs), key=lambda one: one.name)
     return DescribedConfigs(settings, errors)
 
 
@@ -152,7 +152,7 @@ def _request(of: str, names: Sequence[str]) -> Any:  # noqa: ANN401 - untyped li
     )
 
 
-def _kept(of: str, configs: Iterable[Any]) -> Iterator[Setting]:
+def _storable(of: str, configs: Iterable[Any]) -> Iterator[Setting]:
     """Yield the settings that may be kept and count."""
     is_harmless, is_sensitive = re.compile(harmless_settings(of)), re.compile(sensitive_settings())
     for each in configs:

@@ -150,10 +150,10 @@ def settings_found(release: str, configs: pl.DataFrame, settings: Settings) -> F
 
 
 def _of_files(
-    name: str, brokers: Sequence[BrokerSettings], given: GivenSettings
+    name: str, brokers: Sequence[BrokerSettings], from_file: GivenSettings
 ) -> Setting | None:
-    if name in given.values:
-        return Setting(_number(given.values[name], name, "--config"), BROKER_CONFIG)
+    if name in from_file.values:
+        return Setting(_number(from_file.values[name], name, "--config"), BROKER_CONFIG)
     found = [_number(each.values[name], name, each.name) for each in brokers if name in each.values]
     return Setting(min(found), BROKER_CONFIG) if found else None
 
