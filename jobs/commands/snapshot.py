@@ -69,7 +69,7 @@ def _local_folder(ctx: click.Context, parameter: click.Parameter, value: str) ->
     "--max-bytes",
     metavar="BYTES",
     type=click.IntRange(min=1),
-    help="Fetch no more batches than this, but for the rest of a last one; the exit code is 3 then.",
+    help="Fetch no more than this of all logs; the exit code is 3 where that is not all.",
 )
 @summary_format_options
 @output_options
@@ -82,9 +82,8 @@ def snapshot(
     command_config: str | None,
     out: Path,
     timeout: float,
-    max_rate: int | None,
-    max_bytes: int | None,
     output_format: OutputFormat,
+    **most: int | None,
 ) -> int:
     """Take a dump of a running cluster.
 
@@ -113,7 +112,7 @@ def snapshot(
         console.say(f"{command_config}: not used here: {', '.join(settings.ignored)}")
     check_out(out)
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
-        limits = Limits(bytes_a_second=max_rate, most_bytes=max_bytes)
+        limits = Limits(bytes_a_second=most["max_rate"], most_bytes=most["max_bytes"])
         taken = take_snapshot(cluster, out, lambda: datetime.now(UTC), console.say, limits)
     if output_format == "json":
         print_text(msgspec.json.format(msgspec.json.encode(taken), indent=1).decode())

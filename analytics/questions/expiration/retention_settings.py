@@ -218,9 +218,7 @@ def retention_found(sources: SettingSources) -> RetentionFound:
         **{name: _of_group(said, otherwise, BROKER_CONFIG) for name, said in told.items()},
     }
     known = {
-        name: _since(each, sources, name)
-        for name, each in of_groups.items()
-        if each is not None
+        name: _since(each, sources, name) for name, each in of_groups.items() if each is not None
     }
     retention = Retention(otherwise, of_partitions, known)
     in_force = {otherwise, *of_partitions.values(), *retention.of_groups.values()}
@@ -345,9 +343,7 @@ def _answers_of(sources: SettingSources, node: int | None) -> list[Mapping[str, 
         return [everywhere, sources.answered.get(node, {})]
     default = default_setting(RETENTION, sources.release)
     own = (values for name, values in sources.answered.items() if name is not None)
-    shortest = min(
-        own, key=lambda values: _number(values, RETENTION, _ANSWER, default), default={}
-    )
+    shortest = min(own, key=lambda values: _number(values, RETENTION, _ANSWER, default), default={})
     return [everywhere, shortest]
 
 
@@ -405,8 +401,8 @@ def _sentences(sources: SettingSources, retention: Retention) -> list[str]:
         why = _where(sources, own.source, sources.leaders.get(numbers[0]))
         found.append(f"{CONSUMER_OFFSETS} {ranges(numbers)}: {_minutes(own)} ({why})")
     for group, own in sorted(retention.of_groups.items()):
-        why = {DYNAMIC: "from the metadata log", SNAPSHOT: _answered(sources)}
-        found.append(f"group {group}: {_minutes(own)} ({why.get(own.source, 'from --config')})")
+        why = "from --config" if own.source == BROKER_CONFIG else _where(sources, own.source, None)
+        found.append(f"group {group}: {_minutes(own)} ({why})")
     return found
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from analytics.contracts import contract_schema
 from analytics.gaps.gap import joined
 from analytics.gaps.internal_topics import left_out_of, partition_count
-from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC, SNAPSHOT
+from analytics.questions.share.settings import ANSWERED, ASSUMED, BROKER_CONFIG, DYNAMIC
 from analytics.replay.log.row_columns import polars_rows
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE
@@ -49,7 +49,7 @@ class LimitValue:
 
     Attributes:
         text: As it was written.
-        source: `BROKER_CONFIG`, `DYNAMIC` or `SNAPSHOT`.
+        source: `BROKER_CONFIG`, `DYNAMIC` or `ANSWERED`.
     """
 
     text: str
@@ -379,10 +379,10 @@ def limit_settings(configs: pl.DataFrame, settings: Settings) -> LimitSettings:
         settings: Files that were given.
     """
     names = share_limits().keys()
-    is_answer = (pl.col("source") == SNAPSHOT) & (pl.col("resource_type") == "broker")
+    is_answer = (pl.col("source") == ANSWERED) & (pl.col("resource_type") == "broker")
     answers = configs.filter(is_answer & pl.col("name").is_in([*names]))
     brokers = {
-        name: LimitValue(value, SNAPSHOT)
+        name: LimitValue(value, ANSWERED)
         for name, value in answers.sort("resource", descending=True)
         .select("name", "value")
         .iter_rows()
@@ -398,7 +398,7 @@ def limit_settings(configs: pl.DataFrame, settings: Settings) -> LimitSettings:
     of_groups = configs.filter(is_own & pl.col("value").is_not_null())
     columns = ("resource", "name", "value", "source")
     for group, name, value, source in of_groups.select(columns).iter_rows():
-        whose = SNAPSHOT if source == SNAPSHOT else DYNAMIC
+        whose = ANSWERED if source == ANSWERED else DYNAMIC
         groups.setdefault(group, {})[name] = LimitValue(value, whose)
     for group, values in settings.from_file.groups.items():
         groups.setdefault(group, {}).update(

@@ -29,7 +29,7 @@ ALWAYS: Final = -1
 ASSUMED: Final = "default_assumed"
 BROKER_CONFIG: Final = "broker_config"
 DYNAMIC: Final = "dynamic"
-SNAPSHOT: Final = "snapshot"
+ANSWERED: Final = "snapshot"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Setting:
 
     Attributes:
         value: The value.
-        source: `ASSUMED`, `BROKER_CONFIG`, `DYNAMIC` or `SNAPSHOT`.
+        source: `ASSUMED`, `BROKER_CONFIG`, `DYNAMIC` or `ANSWERED`.
         since_ms: In epoch milliseconds; `ALWAYS` where nothing tells of another one before.
     """
 
@@ -160,12 +160,12 @@ def _of_files(
 
 def _answered(name: str, configs: pl.DataFrame) -> Setting | None:
     """Return what brokers answered: where they differ, the least."""
-    is_answer = (pl.col("source") == SNAPSHOT) & (pl.col("resource_type") == "broker")
+    is_answer = (pl.col("source") == ANSWERED) & (pl.col("resource_type") == "broker")
     rows = configs.filter(is_answer & (pl.col("name") == name)).select("value", "since").rows()
     if not rows:
         return None
     since_ms = round(rows[0][1].timestamp() * 1000)
-    return Setting(min(_number(value, name, _ANSWER) for value, _ in rows), SNAPSHOT, since_ms)
+    return Setting(min(_number(value, name, _ANSWER) for value, _ in rows), ANSWERED, since_ms)
 
 
 _ANSWER: Final = "a broker's answer"
@@ -177,7 +177,7 @@ def _in_dump(configs: pl.DataFrame) -> Iterable[tuple[str, Mapping[str, str], st
     ).select("resource", "name", "value", "since", "source")
     for group, name, value, since, source in of_groups.iter_rows():
         since_ms = ALWAYS if since is None else round(since.timestamp() * 1000)
-        yield group, {name: value}, SNAPSHOT if source == SNAPSHOT else DYNAMIC, since_ms
+        yield group, {name: value}, ANSWERED if source == ANSWERED else DYNAMIC, since_ms
 
 
 def _given(given: GivenSettings) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
@@ -207,7 +207,7 @@ def _sentences(settings: ShareSettings, names: Mapping[str, str]) -> Iterable[st
     why = {
         ASSUMED: "Kafka's default, assumed",
         BROKER_CONFIG: "from the settings given",
-        SNAPSHOT: "as the cluster answered",
+        ANSWERED: "as the cluster answered",
     }
     for name, said in settings.otherwise.items():
         if name in _OF_GROUPS_ALONE:
@@ -215,7 +215,7 @@ def _sentences(settings: ShareSettings, names: Mapping[str, str]) -> Iterable[st
         yield f"{name} = {said.value} ({why[said.source]})"
     for group, values in sorted(settings.of_groups.items()):
         for name, said in values.items():
-            own = {DYNAMIC: "from the metadata log", SNAPSHOT: why[SNAPSHOT]}
+            own = {DYNAMIC: "from the metadata log", ANSWERED: why[ANSWERED]}
             source = own.get(said.source, "from --config")
             yield f"group {group}: {names.get(name, name)} = {said.value} ({source})"
 

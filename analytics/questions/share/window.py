@@ -19,11 +19,11 @@ import polars as pl
 
 from analytics.questions.share.settings import (
     ALWAYS,
+    ANSWERED,
     ASSUMED,
     DYNAMIC,
     EARLIEST,
     OFFSET_RESET,
-    SNAPSHOT,
 )
 from analytics.questions.share.share_log import HOME, KEY, RANGES, counted, size_of
 from analytics.replay.share.share_records import (
@@ -63,7 +63,7 @@ NOT_THEN: Final = "share.auto.offset.reset was set later, and what it was then i
 _SOURCES: Final = {
     ASSUMED: "Kafka's default, assumed",
     DYNAMIC: "from the metadata log",
-    SNAPSHOT: "as the cluster answered",
+    ANSWERED: "as the cluster answered",
 }
 _GIVEN: Final = "from the settings given"
 

@@ -11,13 +11,13 @@ import pytest
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.share.settings import (
     ALWAYS,
+    ANSWERED,
     ASSUMED,
     BROKER_CONFIG,
     DELIVERY_LIMIT,
     DYNAMIC,
     ISOLATION,
     RECORD_LOCKS,
-    SNAPSHOT,
     FoundSettings,
     Setting,
     settings_found,
@@ -102,15 +102,15 @@ def test_what_the_metadata_log_has_of_brokers_they_do_not_heed() -> None:
 
 def test_what_brokers_answered_they_go_by_since_they_answered() -> None:
     answers = [
-        config(node, DELIVERY_LIMIT, value, resource_type="broker", source=SNAPSHOT)
+        config(node, DELIVERY_LIMIT, value, resource_type="broker", source=ANSWERED)
         for node, value in (("1", "9"), ("2", "8"))
     ]
-    own = config("g", "share.delivery.count.limit", "3", source=SNAPSHOT)
+    own = config("g", "share.delivery.count.limit", "3", source=ANSWERED)
     made = found(*answers, own)
-    assert made.settings.of("g", DELIVERY_LIMIT) == Setting(3, SNAPSHOT, SINCE_MS)
-    assert made.settings.of("other", DELIVERY_LIMIT) == Setting(8, SNAPSHOT, SINCE_MS)
+    assert made.settings.of("g", DELIVERY_LIMIT) == Setting(3, ANSWERED, SINCE_MS)
+    assert made.settings.of("other", DELIVERY_LIMIT) == Setting(8, ANSWERED, SINCE_MS)
     assert f"{DELIVERY_LIMIT} = 8 (as the cluster answered)" in made.said
-    assert f"group g: {DELIVERY_LIMIT} = 3 (as the cluster answered)" in made.said
+    assert "group g: share.delivery.count.limit = 3 (as the cluster answered)" in made.said
     given = found(*answers, brokers={"one": {DELIVERY_LIMIT: "4"}}).settings
     assert given.of("other", DELIVERY_LIMIT) == Setting(4, BROKER_CONFIG)
 
