@@ -29,6 +29,7 @@ from analytics.replay.dump.followed_lines import (
     of_history,
     read_before_swaps,
 )
+from analytics.replay.dump.snapshots import snapshot_configs, snapshot_topics
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.log_times import AsOf, frame_rows
@@ -240,8 +241,12 @@ def _replay(
     given = replay_given(
         replay_rules(work.release),
         replace(coverage, has_topic_filter=any(made)),
-        [topics_beside(manifest, work.side_file)],
+        [
+            topics_beside(manifest, work.side_file),
+            snapshot_topics(manifest, is_end=instant.is_end),
+        ],
         None if spark is None else timeless_partitions(logs.reader),
+        snapshot_configs(manifest, is_end=instant.is_end),
     )
 
     def keep_asked(name: str, rows: pl.DataFrame) -> None:

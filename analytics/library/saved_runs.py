@@ -211,6 +211,7 @@ def dump_identity(state: ReplayedWorkspace) -> dict[str, Any]:
             "filters": replay.get("filters"),
         },
         "is_redacted": bool(manifest.get("redacted")),
+        **({"snapshots": snapshots} if (snapshots := manifest.get("snapshots")) else {}),
     }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.contracts import contract_frame
+from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.between_cuts import (
     NOTHING,
     BetweenCuts,
@@ -37,6 +37,7 @@ from analytics.replay.log.losses import (
 )
 from analytics.replay.log.row_columns import instant
 from analytics.replay.metadata.metadata_log import (
+    SETTING_KEY,
     MetadataLog,
     configs,
     metadata_log,
@@ -193,9 +194,17 @@ def _partition_leaders(metadata: MetadataLog, cuts: MetadataCuts | None) -> pl.D
     return rows if cuts is None else marked_leaders(rows, cuts)
 
 
-def _configs(metadata: MetadataLog, cuts: MetadataCuts | None) -> pl.DataFrame:
+def _configs(
+    metadata: MetadataLog, cuts: MetadataCuts | None, others: pl.DataFrame
+) -> pl.DataFrame:
     rows = configs(metadata)
-    return rows if cuts is None else marked_configs(rows, cuts)
+    marked = rows if cuts is None else marked_configs(rows, cuts)
+    # What the metadata log has of a setting goes before another source.
+    return pl.concat([marked, others.join(marked, SETTING_KEY, "anti")])
+
+
+def _no_configs() -> pl.DataFrame:
+    return pl.DataFrame(schema=contract_schema("configs"))
 
 
 def _owners(whole: Decoded, coverage: Coverage) -> pl.DataFrame:
@@ -273,7 +282,7 @@ STATE = (
         "share_batches", _share_batches, ("share_states", "topics", "share_partitions"), once=True
     ),
     TableStep("partition_leaders", _partition_leaders, ("metadata", "metadata_cuts"), once=True),
-    TableStep("configs", _configs, ("metadata", "metadata_cuts"), once=True),
+    TableStep("configs", _configs, ("metadata", "metadata_cuts", "other_configs"), once=True),
 )
 """The state tables, and what several of them are made of."""
 
@@ -283,6 +292,7 @@ def replay_given(
     coverage: Coverage,
     other_topics: Sequence[pl.DataFrame] = (),
     timeless: Sequence[int] | None = None,
+    other_configs: pl.DataFrame | None = None,
 ) -> Mapping[str, Any]:
     """Return what the steps of a replay take besides records.
 
@@ -292,10 +302,12 @@ def replay_given(
         other_topics: Sources of names besides the records, as `topics` takes them.
         timeless: The partitions in which a tombstone has no time; None where all records are in one
             bucket, which tells.
+        other_configs: Rows of the table `configs` from another source than records.
     """
     return {
         "rules": rules,
         "coverage": coverage,
         "other_topics": other_topics,
         "timeless": timeless,
+        "other_configs": _no_configs() if other_configs is None else other_configs,
     }

@@ -1,7 +1,7 @@
 """Where the logs of data topics start and end, as far as that is known for the instant asked about.
 
-From `--end-offsets`, else, at the end of a dump, from the data directories beside it; as numbers
-for questions that take samples of them.
+From `--end-offsets`, else, at the end of a dump, from the data directories beside it, or from what
+a running cluster answered to `snapshot`; as numbers for questions that take samples of them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from analytics.epoch_times import EPOCH
 from analytics.errors import InputNotRecognizedError
+from analytics.replayed.cluster_answers import answered_ends
 from analytics.side_files import (
     MOST_INT,
     bad,
@@ -99,6 +100,13 @@ def _known_ends(replayed: ReplayedWorkspace, path: str | None) -> list[dict[str,
             if found is not None and each["log_start_offset"] is None:
                 each["log_start_offset"] = found["log_start_offset"]
         rows += beside.values()
+        held = {(each["topic"], each["partition"]): each for each in rows}
+        for each in answered_ends(replayed):
+            known = held.get((each["topic"], each["partition"]))
+            if known is None:
+                rows.append(each)
+            elif known["log_start_offset"] is None:
+                known["log_start_offset"] = each["log_start_offset"]
     return rows
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replay.metadata.topics import RECORD, SNAPSHOT
 from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 
@@ -15,11 +18,21 @@ if TYPE_CHECKING:
 
 
 def topics_gone(state: ReplayedWorkspace) -> pa.Array:
-    """Return the ids of topics that were deleted before the instant: a broker leaves them out."""
-    topics = StoredTables(state.tables.workspace).read(
-        "topics", ["topic_id"], pc.field("deleted_at").is_valid()
+    """Return the ids of topics that were deleted before the instant: a broker leaves them out.
+
+    At the end of a snapshot they are those, too, whose name the cluster has for another id.
+    """
+    topics = polars_rows(
+        StoredTables(state.tables.workspace).read(
+            "topics", ["topic", "topic_id", "deleted_at", "source"]
+        )
     )
-    return topics["topic_id"].combine_chunks().drop_null()
+    gone = topics.filter(pl.col("deleted_at").is_not_null())
+    if state.is_end:
+        there = topics.filter((pl.col("source") == SNAPSHOT) & pl.col("topic_id").is_not_null())
+        named = topics.filter(pl.col("source") == RECORD).join(there, "topic", "semi")
+        gone = pl.concat([gone, named])
+    return arrow_rows(gone)["topic_id"].combine_chunks().drop_null()
 
 
 def with_names(rows: pa.Table) -> tuple[pa.Table, list[str]]:

@@ -20,6 +20,7 @@ from analytics.snapshot.cluster_connection import (
     error_name,
     is_passing,
 )
+from schemas.names import COORDINATOR_TOPICS
 from schemas.snapshot import Broker, ListedGroup, Partition, Topic, Unread
 
 if TYPE_CHECKING:
@@ -84,7 +85,13 @@ def described_topics(cluster: ClusterConnection, names: Sequence[str] | None = N
         controller_id=_number(response.controller_id),
         brokers=sorted(
             (
-                Broker(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack or None)
+                Broker(
+                    node_id=each.node_id,
+                    host=each.host,
+                    port=each.port,
+                    rack=each.rack or None,
+                    configs=None,
+                )
                 for each in response.brokers
             ),
             key=lambda broker: broker.node_id,
@@ -113,12 +120,14 @@ def _topic(described: Any) -> Topic:  # noqa: ANN401 - untyped library
                 isr=list(each.isr_nodes or ()),
                 log_start_offset=None,
                 log_end_offset=None,
+                later_end_offset=None,
                 error=error_name(each.error_code) if each.error_code else None,
             )
             for each in sorted(
                 described.partitions, key=lambda partition: partition.partition_index
             )
         ],
+        configs=None,
     )
 
 
@@ -136,11 +145,33 @@ def _id_text(topic_id: UUID | None) -> str | None:
 def log_edges(cluster: ClusterConnection, topics: Mapping[str, Topic]) -> LogEdges:
     """Ask leaders where their logs end, then where they start.
 
-    The end is what clients can read up to: the high watermark.
+    The end is what clients can read up to: the high watermark. Those of internal topics are asked
+    for first: what was committed below them lies below the ends of the other logs.
     """
-    ends, errors = _offsets(cluster, topics, _LATEST)
+    internal = {name: each for name, each in topics.items() if name in COORDINATOR_TOPICS}
+    others = {name: each for name, each in topics.items() if name not in COORDINATOR_TOPICS}
+    ends, errors = _offsets(cluster, internal, _LATEST)
+    of_others, errors_of_others = _offsets(cluster, others, _LATEST)
     starts, more = _offsets(cluster, topics, _EARLIEST)
-    return LogEdges(starts, ends, {**more, **errors})
+    return LogEdges(starts, ends | of_others, {**more, **errors, **errors_of_others})
+
+
+def with_later_ends(cluster: ClusterConnection, topics: Iterable[Topic]) -> list[Topic]:
+    """Return topics with where their logs end by now; null where that is not answered."""
+    by_name = {each.topic: each for each in topics}
+    ends, _ = _offsets(cluster, by_name, _LATEST)
+    return [
+        msgspec.structs.replace(
+            topic,
+            partitions=[
+                msgspec.structs.replace(
+                    each, later_end_offset=ends.get((topic.topic, each.partition))
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in by_name.values()
+    ]
 
 
 def _offsets(
@@ -282,6 +313,7 @@ def _groups_of(cluster: ClusterConnection, node: int) -> list[ListedGroup]:
             protocol_type=each.protocol_type or "",
             state=each.group_state or None,
             group_type=each.group_type or None,
+            configs=None,
         )
         for each in response.groups
     ]

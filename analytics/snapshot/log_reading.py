@@ -113,6 +113,7 @@ class Pace:
 
     Attributes:
         fetch_bytes: What one answer may have.
+        most_bytes: How much may be fetched of all logs together; null without a limit.
         seconds: How long nothing may come before a log is given up.
         wait: Called with the bytes of each answer: waits as long as a rate asks for.
     """
@@ -120,6 +121,7 @@ class Pace:
     seconds: float
     fetch_bytes: int = FETCH_BYTES
     wait: Callable[[int], None] = lambda _: None
+    most_bytes: int | None = None
 
 
 def span_of(topic: str, partition: Partition) -> Span | str:
@@ -139,6 +141,8 @@ class LogReader:
         self._pace = pace
         self._silent: dict[int, str] = {}
         """Leaders that were waited for in vain: their other partitions are not waited for again."""
+        self._bytes = 0
+        """Of all answers."""
 
     def read(self, topic: str, partition: Partition, writer: LogWriter) -> Reading:
         """Read one partition; what was written of it stays, also where its end is not reached."""
@@ -278,6 +282,7 @@ class LogReader:
             # Another broker may lead this partition by now.
             self._check_leader(span)
             raise _NotReadError(self._silent[span.leader])
+        size = self._allowed(size)
         until = time.monotonic() + self._pace.seconds
         while True:
             try:
@@ -290,6 +295,7 @@ class LogReader:
                 self._check_leader(span)
             else:
                 if answer is not None and answer.records and not answer.error_code:
+                    self._bytes += len(answer.records)
                     self._pace.wait(len(answer.records))
                     return bytes(answer.records)
                 why_later = _why_without_records(answer, position.end)
@@ -298,6 +304,19 @@ class LogReader:
                 if time.monotonic() + _BETWEEN > until:
                     raise _NotReadError(why_later)
             time.sleep(_BETWEEN)
+
+    def _allowed(self, size: int) -> int:
+        """Return how many bytes to ask for, no more than are left; the first batch comes whole.
+
+        Raises:
+            _NotReadError: None are.
+        """
+        most = self._pace.most_bytes
+        if most is None:
+            return size
+        if self._bytes >= most:
+            raise _NotReadError(f"no more is fetched than {most} bytes of all logs (--max-bytes)")
+        return min(size, most - self._bytes)
 
     def _check_leader(self, span: Span) -> None:
         """Check that the leader still is the one that is asked, as far as any broker tells.

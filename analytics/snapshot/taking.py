@@ -21,6 +21,12 @@ from analytics.snapshot.cluster_description import (
     listed_groups,
     log_edges,
     with_edges,
+    with_later_ends,
+)
+from analytics.snapshot.cluster_settings import (
+    brokers_with_configs,
+    groups_with_configs,
+    topics_with_configs,
 )
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
@@ -33,7 +39,15 @@ from analytics.snapshot.log_folder import (
 from analytics.snapshot.log_reading import FETCH_BYTES, LogReader, Pace, Reading
 from analytics.version import VERSION
 from schemas.names import COORDINATOR_TOPICS
-from schemas.snapshot import SNAPSHOT_VERSION, Log, Partition, Snapshot, Topic, Unread
+from schemas.snapshot import (
+    SNAPSHOT_VERSION,
+    ListedGroup,
+    Log,
+    Partition,
+    Snapshot,
+    Topic,
+    Unread,
+)
 
 _ABSENT: Final = "UNKNOWN_TOPIC_OR_PARTITION"
 
@@ -47,10 +61,12 @@ class Limits:
     Attributes:
         fetch_bytes: What one answer may have.
         bytes_a_second: At most, on average; null without a limit.
+        most_bytes: Of all logs, but for the rest of a last batch; null without a limit.
     """
 
     fetch_bytes: int = FETCH_BYTES
     bytes_a_second: int | None = None
+    most_bytes: int | None = None
 
 
 def take_snapshot(
@@ -78,12 +94,13 @@ def take_snapshot(
     with staged_folder(out) as folder:
         taken_at = clock()
         topics, unread = _described(cluster)
-        reader = LogReader(cluster, Pace(cluster.seconds, limits.fetch_bytes, _rate(limits)))
-        groups, unanswered = listed_groups(cluster)
+        pace = Pace(cluster.seconds, limits.fetch_bytes, _rate(limits), limits.most_bytes)
+        reader = LogReader(cluster, pace)
+        groups, unanswered = _described_groups(cluster)
         logs = list(_read_logs(reader, topics, folder, clock, note))
         if not any(each.log_end_offset is not None and _is_any(each) for each in logs):
             raise ClusterUnreachableError(_nothing_read(cluster, logs, unread))
-        _take_other_edges(cluster, topics)
+        described = with_later_ends(cluster, topics.by_name.values())
         snapshot = Snapshot(
             snapshot_version=SNAPSHOT_VERSION,
             groupscope_version=VERSION,
@@ -92,7 +109,7 @@ def take_snapshot(
             cluster_id=topics.cluster_id,
             controller_id=topics.controller_id,
             brokers=topics.brokers,
-            topics=list(topics.by_name.values()),
+            topics=described,
             logs=logs,
             groups=groups,
             unread=[*unread, *_not_read(logs), *_without_offsets(topics), *unanswered],
@@ -107,7 +124,7 @@ def _is_any(log: Log) -> bool:
 
 
 def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
-    """Return all topics, with the edges of their logs, and those that are not described."""
+    """Return all topics, with the edges of their logs, and settings; and what is not described."""
     try:
         # All topics leave out those that may not be described; asked for by name they are errors.
         internal = described_topics(cluster, COORDINATOR_TOPICS)
@@ -116,27 +133,23 @@ def _described(cluster: ClusterConnection) -> tuple[Topics, list[Unread]]:
         raise ClusterUnreachableError(f"{cluster.bootstrap}: {error}") from error
     by_name = topics.by_name | internal.by_name
     edges = log_edges(cluster, by_name)
-    topics.by_name = {name: with_edges(by_name[name], edges) for name in sorted(by_name)}
+    with_offsets = {name: with_edges(by_name[name], edges) for name in sorted(by_name)}
+    topics.by_name, of_topics = topics_with_configs(cluster, with_offsets)
+    topics.brokers, of_brokers = brokers_with_configs(cluster, topics.brokers)
     errors = topics.errors | internal.errors
     refused = [
         Unread(what=name, reason=error)
         for name, error in sorted(errors.items())
         if error != _ABSENT and name not in by_name
     ]
-    return topics, refused
+    return topics, [*refused, *of_brokers, *of_topics]
 
 
-def _take_other_edges(cluster: ClusterConnection, topics: Topics) -> None:
-    """Ask once more where the logs of all but the internal topics start and end.
-
-    Groups committed while their coordinators' logs were read, and what they committed lies below
-    these ends: against those of the beginning it would be beyond the end of its log.
-    """
-    edges = log_edges(cluster, topics.by_name)
-    topics.by_name = {
-        name: topic if name in COORDINATOR_TOPICS else with_edges(topic, edges)
-        for name, topic in topics.by_name.items()
-    }
+def _described_groups(cluster: ClusterConnection) -> tuple[list[ListedGroup], list[Unread]]:
+    """Return all groups with their settings, and what was not answered."""
+    groups, unlisted = listed_groups(cluster)
+    groups, undescribed = groups_with_configs(cluster, groups)
+    return groups, [*unlisted, *undescribed]
 
 
 def _read_logs(
@@ -231,15 +244,22 @@ def _without_nulls(offsets: Mapping[tuple[str, int], int | None]) -> dict[tuple[
 
 
 def _write_end_offsets(path: Path, snapshot: Snapshot) -> None:
-    """Write the file that `--end-offsets` takes (`analytics.replayed.end_offsets`)."""
+    """Write the file that `--end-offsets` takes (`analytics.replayed.end_offsets`).
+
+    Of all but the internal topics it has the later end: no offset that was committed while logs
+    were read is beyond it.
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(("topic", "partition", "log_start_offset", "log_end_offset"))
         for topic in snapshot.topics:
             for each in topic.partitions:
-                if each.log_end_offset is not None:
+                end = each.log_end_offset
+                if topic.topic not in COORDINATOR_TOPICS and each.later_end_offset is not None:
+                    end = each.later_end_offset
+                if end is not None:
                     start = "" if each.log_start_offset is None else each.log_start_offset
-                    rows.writerow((topic.topic, each.partition, start, each.log_end_offset))
+                    rows.writerow((topic.topic, each.partition, start, end))
 
 
 def _rate(limits: Limits) -> Callable[[int], None]:

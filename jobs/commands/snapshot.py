@@ -65,6 +65,12 @@ def _local_folder(ctx: click.Context, parameter: click.Parameter, value: str) ->
     type=click.IntRange(min=1),
     help="Fetch no more bytes a second than this, on average.",
 )
+@click.option(
+    "--max-bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    help="Fetch no more than this of all logs; the exit code is 3 where that is not all.",
+)
 @summary_format_options
 @output_options
 @pass_console
@@ -76,16 +82,17 @@ def snapshot(
     command_config: str | None,
     out: Path,
     timeout: float,
-    max_rate: int | None,
     output_format: OutputFormat,
+    **most: int | None,
 ) -> int:
     """Take a dump of a running cluster.
 
     Fetches the record batches of __consumer_offsets, __share_group_state and __transaction_state as
     they lie in the brokers' logs, up to where these end when it begins, and writes them as a log
     directory that every command takes as INPUT. snapshot.json beside them is what the cluster says
-    of brokers, topics, partitions and groups; end-offsets.csv is for --end-offsets. Reads only:
-    joins no group, commits nothing, creates no topic. Needs kafka-python 3.
+    of brokers, topics, partitions, groups and settings: answers take it from there;
+    end-offsets.csv is the same as a file for --end-offsets. Reads only: joins no group, commits
+    nothing, creates no topic. Needs kafka-python 3.
     """
     # --help answers without the client library and numpy.
     from analytics.snapshot.client_properties import client_settings  # noqa: PLC0415
@@ -105,9 +112,8 @@ def snapshot(
         console.say(f"{command_config}: not used here: {', '.join(settings.ignored)}")
     check_out(out)
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
-        taken = take_snapshot(
-            cluster, out, lambda: datetime.now(UTC), console.say, Limits(bytes_a_second=max_rate)
-        )
+        limits = Limits(bytes_a_second=most["max_rate"], most_bytes=most["max_bytes"])
+        taken = take_snapshot(cluster, out, lambda: datetime.now(UTC), console.say, limits)
     if output_format == "json":
         print_text(msgspec.json.format(msgspec.json.encode(taken), indent=1).decode())
     else:

@@ -65,6 +65,12 @@ from schemas.manifest.replay import (
     OnlyOfSomeReplays,
     Replay,
 )
+from schemas.manifest.snapshots import (
+    SnapshotBroker,
+    SnapshotEntry,
+    SnapshotGroup,
+    SnapshotTopic,
+)
 
 __all__ = [
     "AbsentLeaderEntry",
@@ -106,6 +112,10 @@ __all__ = [
     "RecordFate",
     "RecordTypeEntry",
     "Replay",
+    "SnapshotBroker",
+    "SnapshotEntry",
+    "SnapshotGroup",
+    "SnapshotTopic",
     "StretchEntry",
     "UnjudgedElectionEntry",
     "UnplacedRowEntry",

@@ -21,6 +21,7 @@ from schemas.manifest.records import (
     UnreadableEntry,
 )
 from schemas.manifest.replay import EvaluationEntry, Replay
+from schemas.manifest.snapshots import SnapshotEntry
 
 
 @final
@@ -39,6 +40,7 @@ class Manifest(TypedDict, total=False):
         input_listing: A digest of names, sizes and times of the files that were read.
         evaluations: By table.
         files: The bytes of each file of the tables, by its path.
+        snapshots: What clusters answered of whose logs copies were fetched.
         redacted: The workspace has no names, and no decoded records.
         read_before_swaps: Never in a file: of which partitions `of_history` took `before_swaps`.
     """
@@ -70,6 +72,7 @@ class Manifest(TypedDict, total=False):
     replay: Replay
     evaluations: dict[str, EvaluationEntry]
     files: dict[str, int]
+    snapshots: list[SnapshotEntry]
     redacted: bool
     read_before_swaps: list[tuple[str, int]]
 

@@ -2,11 +2,15 @@
 
 Times are ISO 8601 in UTC with milliseconds. Offsets are those of records in their log; an end
 offset is the one after the last. Null is what the cluster did not answer, never a default.
+
+Settings are those that brokers answer to DescribeConfigs and that `rules/config_values.json` lets
+be kept: never one that brokers, or its name, call sensitive.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import datetime
+from typing import Annotated, Final
 
 import msgspec
 
@@ -17,20 +21,45 @@ SNAPSHOT_VERSION: Final = 1
 """Raised by a change that earlier readers cannot follow."""
 
 
-class Broker(Shape, frozen=True):
-    """A broker, at the address that clients use."""
+Int32 = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Offset = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
-    node_id: int
+
+class Setting(Shape, frozen=True):
+    """A setting as a broker answers it.
+
+    Attributes:
+        name: Kafka's.
+        value: As text, which may be empty.
+        source: Kafka's name of what sets it (``ConfigEntry.ConfigSource``): DEFAULT_CONFIG where
+            nothing does.
+    """
+
+    name: str
+    value: str
+    source: str
+
+
+class Broker(Shape, frozen=True):
+    """A broker, at the address that clients use.
+
+    Attributes:
+        node_id: Its id.
+        host: As it advertises it.
+        port: Likewise.
+        rack: Null where it has none.
+        configs: All that it goes by, defaults too, as it answers itself; null where it does not.
+    """
+
+    node_id: Int32
     host: str
     port: int
     rack: str | None
+    configs: list[Setting] | None
 
 
 class Partition(Shape, frozen=True):
     """A partition of any topic, and its log as ListOffsets answers.
-
-    Of internal topics that is at `Snapshot.taken_at`. Of all others it is when the internal ones
-    were read, just before `Snapshot.finished_at`: no commit that was read is beyond these ends.
 
     Attributes:
         partition: Its number.
@@ -39,17 +68,22 @@ class Partition(Shape, frozen=True):
         replicas: Node ids, the preferred leader first.
         isr: Node ids of those in sync.
         log_start_offset: The earliest offset that clients can read.
-        log_end_offset: The high watermark, which is where clients' reading ends.
-        error: Kafka's name of the error where offsets are null.
+        log_end_offset: The high watermark, which is where clients' reading ends. Those of internal
+            topics are asked for before those of others: no offset that was committed below them is
+            beyond these, unless an end went back.
+        later_end_offset: The same when all internal topics had been read, just before
+            `Snapshot.finished_at`.
+        error: Kafka's name of the error where the first two are null.
     """
 
-    partition: int
-    leader: int | None
+    partition: Int32
+    leader: Int32 | None
     leader_epoch: int | None
     replicas: list[int]
     isr: list[int]
-    log_start_offset: int | None
-    log_end_offset: int | None
+    log_start_offset: Offset | None
+    log_end_offset: Offset | None
+    later_end_offset: Offset | None
     error: str | None
 
 
@@ -61,12 +95,14 @@ class Topic(Shape, frozen=True):
         topic_id: 22 characters, as Kafka's tools print it; null before 2.8.
         is_internal: As brokers say.
         partitions: All, by number.
+        configs: Those that are set for the topic itself.
     """
 
     topic: str
     topic_id: str | None
     is_internal: bool
     partitions: list[Partition]
+    configs: list[Setting] | None
 
 
 class Log(Shape, frozen=True):
@@ -91,11 +127,11 @@ class Log(Shape, frozen=True):
     """
 
     topic: str
-    partition: int
-    leader: int | None
+    partition: Int32
+    leader: Int32 | None
     leader_epoch: int | None
-    log_start_offset: int | None
-    log_end_offset: int | None
+    log_start_offset: Offset | None
+    log_end_offset: Offset | None
     has_gaps: bool
     next_offset: int | None
     bytes: int
@@ -113,13 +149,15 @@ class ListedGroup(Shape, frozen=True):
         protocol_type: As members name it; empty where none did.
         state: Null before 2.6.
         group_type: Null before 3.8.
+        configs: Those that are set for the group itself; null, too, where the release has none.
     """
 
     group_id: str
-    coordinator: int
+    coordinator: Int32
     protocol_type: str
     state: str | None
     group_type: str | None
+    configs: list[Setting] | None
 
 
 class Unread(Shape, frozen=True):
@@ -162,6 +200,13 @@ class Snapshot(Shape, frozen=True):
     logs: list[Log]
     groups: list[ListedGroup]
     unread: list[Unread]
+
+    def __post_init__(self) -> None:
+        """Refuse a time that is none."""
+        for name, text in (("taken_at", self.taken_at), ("finished_at", self.finished_at)):
+            if datetime.fromisoformat(text).tzinfo is None:
+                message = f"{name} has no time zone"
+                raise ValueError(message)
 
 
 def read_snapshot(content: bytes, where: str) -> Snapshot:

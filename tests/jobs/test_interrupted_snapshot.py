@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import COMMAND
-from tests.jobs.test_snapshot import RECORDING
-from tests.support.recorded_cluster import FETCH, Request, recorded_cluster
+from tests.support.recorded_cluster import FETCH, RECORDING, Request, recorded_cluster
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope

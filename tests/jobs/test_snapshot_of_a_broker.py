@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,15 +95,29 @@ def rows_below(
     return found
 
 
-def may_be_cleaned(row: dict[str, Any], others: Iterable[dict[str, Any]]) -> bool:
+def may_be_cleaned(row: dict[str, Any], tables: dict[str, dict[str, dict[str, Any]]]) -> bool:
     """Whether a cleaner that came after the snapshot may have removed a record."""
-    if "key" not in row or row["is_tombstone"]:
+    if "key" not in row or row["is_tombstone"] or is_aborted(row, tables["control_markers"]):
         return True
     place = row["topic"], row["partition"], row["key"]
     return any(
         (each["topic"], each["partition"], each["key"]) == place and each["offset"] > row["offset"]
-        for each in others
+        for rows in tables.values()
+        for each in rows.values()
+        if "key" in each
     )
+
+
+def is_aborted(row: dict[str, Any], markers: dict[str, dict[str, Any]]) -> bool:
+    """Whether a record is of a transaction that was aborted: the first marker after it says so."""
+    whose = ("topic", "partition", "producer_id")
+    after = [
+        each
+        for each in markers.values()
+        if each["offset"] > row["offset"] and all(each[name] == row[name] for name in whose)
+    ]
+    first = min(after, key=lambda each: int(each["offset"]), default=None)
+    return row["is_transactional"] and first is not None and first["control_type"] == "ABORT"
 
 
 def test_decoded_tables_are_those_of_the_disk(
@@ -125,10 +139,54 @@ def test_decoded_tables_are_those_of_the_disk(
     for name, rows in snapshot.items():
         assert sorted(disk[name].keys() - rows.keys()) == [], name
         gone = [rows[each] for each in rows.keys() - disk[name].keys()]
-        assert [each for each in gone if not may_be_cleaned(each, rows.values())] == [], name
+        assert [each for each in gone if not may_be_cleaned(each, snapshot)] == [], name
     assert snapshot["offset_commit"]
     topics = set(INTERNAL) if release.has_share_groups else set(INTERNAL) - {"__share_group_state"}
     assert ends.keys() == {(topic, each) for topic in topics for each in range(INTERNAL[topic])}
+
+
+def test_its_settings_are_those_of_the_brokers_file(
+    release: Release, taken: tuple[Path, Path]
+) -> None:
+    from schemas.snapshot import read_snapshot  # noqa: PLC0415
+
+    snapshot = read_snapshot((taken[0] / "snapshot.json").read_bytes(), "snapshot.json")
+    (broker,) = snapshot.brokers
+    answered = {each.name: each for each in broker.configs or ()}
+    written = broker_settings(release, SEED)
+    both = written.keys() & answered.keys()
+    assert {name: answered[name].value for name in both} == {name: written[name] for name in both}
+    assert {answered[name].source for name in both} == {"STATIC_BROKER_CONFIG"}
+    assert both >= {"group.initial.rebalance.delay.ms", "offsets.topic.num.partitions"}
+    assert answered["offsets.retention.minutes"].value == written.get(
+        "offsets.retention.minutes", "10080"
+    )
+    assert all(each.configs is not None for each in snapshot.topics)
+
+
+def lags_of(groupscope: Groupscope, source: Path) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """By group and partition, where it is and where the log starts and ends."""
+    names = ("committed_offset", "log_start_offset", "log_end_offset")
+    return {
+        (each["group_id"], each["topic"], each["partition"]): tuple(each[name] for name in names)
+        for each in json.loads(groupscope("lag", source, "--format", "json").stdout)["rows"]
+        # Of internal topics the disk has records, and no ends for those who read them.
+        if each["topic"] not in INTERNAL
+    }
+
+
+def test_lag_is_that_of_the_disk(groupscope: Groupscope, taken: tuple[Path, Path]) -> None:
+    snapshot, disk = (lags_of(groupscope, source) for source in taken)
+    checkpoint = (taken[1] / "replication-offset-checkpoint").read_text().splitlines()[2:]
+    noted = {tuple(line.rsplit(" ", 1)) for line in checkpoint}
+    assert snapshot
+    assert snapshot.keys() == disk.keys()
+    for (group, topic, partition), lag in snapshot.items():
+        on_disk = disk[group, topic, partition]
+        # A broker that was killed leaves the end of an earlier topic of the name.
+        is_earlier = (f"{topic} {partition}", str(on_disk[-1])) in noted and on_disk[-1] > lag[-1]
+        assert lag[:2] == on_disk[:2]
+        assert is_earlier or lag == on_disk
 
 
 def test_kafkas_own_tool_reads_its_segments(taken: tuple[Path, Path], programs: Programs) -> None:

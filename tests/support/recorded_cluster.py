@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 API_VERSIONS, METADATA, LIST_OFFSETS, FETCH, LIST_GROUPS = 18, 3, 2, 1, 16
+DESCRIBE_CONFIGS = 32
+RECORDING = Path(__file__).parents[1] / "data/snapshots/kafka-4.3.1.json.gz"
+"""What a broker of 4.3.1 answered after random acts, when its cleaner had passed."""
 _HEADER = struct.Struct(">hhi")
 _SIZE = struct.Struct(">i")
 

@@ -249,6 +249,7 @@ def _copy(name: str, disks: Sequence[_Disk], next_offset: NextOffset, notes: lis
         data_partitions=tuple(p for p in partitions if p.topic not in INTERNAL_TOPICS),
         ignored=tuple(item for disk in disks for item in disk.ignored),
         facts=tuple(sorted({fact for disk in whole for fact in _facts(disk)})),
+        snapshot=next((d.files.snapshot for d in disks if d.files.snapshot is not None), None),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.copies.leadership import NO_LEADERS, Leaders
+from schemas.snapshot import Snapshot
 
 NOTHING_KNOWN = LogSense()
 """Of the log around a file."""
@@ -161,6 +162,7 @@ class Copy:
         data_partitions: Those of all other topics; never decoded.
         ignored: Directories that are not read.
         facts: What the disks' other files say about the release.
+        snapshot: What the cluster answered while its logs were fetched; None of a broker's disks.
     """
 
     name: str
@@ -172,6 +174,7 @@ class Copy:
     data_partitions: tuple[PartitionCopy, ...] = ()
     ignored: tuple[Ignored, ...] = ()
     facts: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
 
 
 @dataclass(frozen=True)

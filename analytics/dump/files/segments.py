@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from analytics.dump.files.model import MAX_OFFSET, Ignored, Note, SegmentFile, Swap
@@ -13,7 +14,7 @@ from analytics.errors import InputUnreadableError
 from analytics.locations import join
 from schemas import CLUSTER_METADATA
 from schemas.errors import SchemaError
-from schemas.snapshot import Log, read_snapshot
+from schemas.snapshot import Log, Snapshot, read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,7 +61,7 @@ class DiskFiles:
         recovery_points: Likewise.
         clean_shutdown: Content of ``.kafka_cleanshutdown``, None where there is none.
         notes: What is broken in them.
-        fetched: Of a snapshot, the logs that their leaders sent whole, by topic and partition.
+        snapshot: What a cluster answered while these logs were fetched; None where they were not.
     """
 
     properties: Mapping[str, str]
@@ -70,7 +71,7 @@ class DiskFiles:
     clean_shutdown: str | None
     notes: tuple[Note, ...]
     recovery_points: Offsets = field(default_factory=dict)
-    fetched: Mapping[tuple[str, int], Log] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
 
     def noted_ends(self, partition: tuple[str, int]) -> list[tuple[int, str]]:
         """Return offsets that a partition's log reached, each with the file that says so."""
@@ -80,6 +81,12 @@ class DiskFiles:
             (self.first_dirty, FIRST_DIRTY),
         )
         return [(offsets[partition], name) for offsets, name in noted if partition in offsets]
+
+    @cached_property
+    def fetched(self) -> Mapping[tuple[str, int], Log]:
+        """The logs that their leaders sent whole, by topic and partition."""
+        logs = () if self.snapshot is None else self.snapshot.logs
+        return {(each.topic, each.partition): each for each in logs if each.failure is None}
 
     @property
     def node_id(self) -> int | None:
@@ -128,19 +135,18 @@ def read_disk_files(names: set[str], path: Callable[[str], str]) -> DiskFiles:
         log_starts=offsets(LOG_STARTS),
         first_dirty=offsets(FIRST_DIRTY),
         recovery_points=offsets(RECOVERY_POINTS),
-        fetched=_fetched_logs(text(SNAPSHOT), path(SNAPSHOT), notes) if SNAPSHOT in names else {},
+        snapshot=_snapshot(text(SNAPSHOT), path(SNAPSHOT), notes) if SNAPSHOT in names else None,
         clean_shutdown=text(CLEAN_SHUTDOWN).strip() if CLEAN_SHUTDOWN in names else None,
         notes=tuple(notes),
     )
 
 
-def _fetched_logs(text: str, where: str, notes: list[Note]) -> dict[tuple[str, int], Log]:
+def _snapshot(text: str, where: str, notes: list[Note]) -> Snapshot | None:
     try:
-        snapshot = read_snapshot(text.encode(), where)
+        return read_snapshot(text.encode(), where)
     except SchemaError as error:
         notes.append(Note(where, str(error)))
-        return {}
-    return {(each.topic, each.partition): each for each in snapshot.logs if each.failure is None}
+        return None
 
 
 def read_leader_epochs(path: str, notes: list[Note]) -> tuple[tuple[int, int], ...]:

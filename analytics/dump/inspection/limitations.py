@@ -91,7 +91,7 @@ def limitations(
     ]
     sentences += _history(by_key)
     sentences += _other_lines(copies, by_key)
-    if not any(copy.data_partitions for copy in copies):
+    if not any(copy.data_partitions or copy.snapshot for copy in copies):
         sentences.append("lag: no copy holds a data topic, so where their logs end is not known")
     if not is_crc_checked:
         sentences.append("damage inside batches: only headers were read (--check-crc reads it all)")

@@ -22,6 +22,7 @@ from analytics.dump.inspection.found_losses import (
     losses_of_line,
 )
 from analytics.dump.inspection.limitations import limitations
+from analytics.dump.inspection.snapshots import snapshot_rows
 from analytics.dump.inspection.survey import PartitionSurvey, gap_rows, survey_of
 from analytics.epoch_times import iso_time
 from analytics.version import SCHEMA_VERSION
@@ -119,7 +120,7 @@ def build_manifest(
         options: What a person asked for.
         findings: What the run found out.
     """
-    return {
+    manifest: Manifest = {
         "schema_version": SCHEMA_VERSION,
         "groupscope_version": groupscope_version,
         "created_from": list(created_from),
@@ -161,6 +162,9 @@ def build_manifest(
             for each in (*findings.notes, *_overflowing(findings.surveys))
         ],
     }
+    if snapshots := snapshot_rows(findings.copies):
+        manifest["snapshots"] = snapshots
+    return manifest
 
 
 def surveys_of_slices(

@@ -57,6 +57,7 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
+from analytics.replayed.cluster_answers import coordinator_leaders, ends_statement
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of
@@ -314,7 +315,10 @@ def expiration(state: ReplayedWorkspace, settings: ExpirationSettings) -> Answer
         select_groups(state, columns=HOMES),
         tuple(_doubts(tables, notes)),
         warnings=tuple(retention.findings),
-        statements=(rules.era.explanation, *retention.explanations),
+        statements=(
+            *(rules.era.explanation, *retention.explanations),
+            *ends_statement(state, settings.end_offsets),
+        ),
         summary={
             "rules": rules.era.era.name,
             "rules_said": rules.era.explanation,
@@ -334,7 +338,7 @@ def _chosen_rules(state: ReplayedWorkspace, settings: ExpirationSettings) -> Cho
     Raises:
         InputUnreadableError: A setting is no whole number.
     """
-    configs, leaders = state.tables.read("configs"), state.tables.read("partition_leaders")
+    configs, leaders = state.tables.read("configs"), coordinator_leaders(state)
     sources = SettingSources(
         release=state.release,
         brokers=state.settings.brokers,

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from analytics.dump.inspection.limitations import ranges
-from analytics.epoch_times import LAST_MS
+from analytics.epoch_times import LAST_MS, iso_time
 from analytics.side_files import MOST_INT, whole_number
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
 from schemas.kafka_settings import is_setting, nearest_setting
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pyarrow as pa
 
     from analytics.replayed.given_settings import BrokerSettings, GivenSettings
 
 # How long a coordinator keeps offsets, and how often it cleans up: one setting a partition.
 
-ASSUMED, BROKER_CONFIG, DYNAMIC, OPTION, RECORD = (
+ASSUMED, BROKER_CONFIG, DYNAMIC, SNAPSHOT, OPTION, RECORD = (
     "default_assumed",
     "broker_config",
     "dynamic",
+    "snapshot",
     "option",
     "record",
 )
@@ -37,9 +40,10 @@ class Setting:
 
     Attributes:
         retention_ms: `offsets.retention.minutes`, in milliseconds.
-        source: default_assumed, broker_config, dynamic or option.
+        source: default_assumed, broker_config, dynamic, snapshot or option.
         check_interval_ms: `offsets.retention.check.interval.ms`.
-        since_ms: When it was set, in epoch milliseconds; None where it holds for all times.
+        since_ms: When it was set, or answered to a snapshot, in epoch milliseconds; None where it
+            holds for all times.
         assumed_before_ms: The retention that is assumed for before `since_ms`.
     """
 
@@ -160,6 +164,9 @@ class SettingSources:
 
     Attributes:
         release: Whose defaults apply.
+        answered: By broker (None: all brokers alike), what they answered to a snapshot.
+        answered_groups: By group, likewise.
+        answered_ms: When, in epoch milliseconds; None where nobody was asked.
         dynamic: By broker (None: of all brokers), settings in the metadata log.
         dynamic_groups: By group, likewise.
         since_ms: By whom they are of (broker, None, or group), since when; absent where that was
@@ -171,6 +178,9 @@ class SettingSources:
     """
 
     release: str
+    answered: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
+    answered_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    answered_ms: int | None = None
     dynamic: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
     dynamic_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     since_ms: Mapping[int | str | None, int] = field(default_factory=dict)
@@ -195,16 +205,20 @@ def retention_found(sources: SettingSources) -> RetentionFound:
         for partition, leader in sources.leaders.items()
         if (chosen := _setting(sources, leader)) != otherwise
     }
-    groups = dict(sources.dynamic_groups)
     told = sources.overrides.groups if sources.overrides else {}
     of_groups = {
-        **{name: _of_group(said, otherwise, DYNAMIC) for name, said in groups.items()},
+        **{
+            name: _of_group(said, otherwise, SNAPSHOT)
+            for name, said in sources.answered_groups.items()
+        },
+        **{
+            name: _of_group(said, otherwise, DYNAMIC)
+            for name, said in sources.dynamic_groups.items()
+        },
         **{name: _of_group(said, otherwise, BROKER_CONFIG) for name, said in told.items()},
     }
     known = {
-        name: _since(each, sources.since_ms.get(name), sources.release)
-        for name, each in of_groups.items()
-        if each is not None
+        name: _since(each, sources, name) for name, each in of_groups.items() if each is not None
     }
     retention = Retention(otherwise, of_partitions, known)
     in_force = {otherwise, *of_partitions.values(), *retention.of_groups.values()}
@@ -220,11 +234,43 @@ def retention_found(sources: SettingSources) -> RetentionFound:
 
 
 def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) -> SettingSources:
-    """Add what the state tables `configs` and `partition_leaders` say."""
-    dynamic: dict[int | None, dict[str, str]] = {}
+    """Add what the state tables `configs` and `partition_leaders` say.
+
+    Of the latter `topic`, `partition` and `leader` are read.
+    """
+    rows = configs.to_pylist()
+    logged = [row for row in rows if row.get("source") != SNAPSHOT]
+    answers = [row for row in rows if row.get("source") == SNAPSHOT]
+    dynamic, groups, since_ms = _by_resource(logged)
+    answered, answered_groups, _ = _by_resource(answers)
+    led = {
+        row["partition"]: row["leader"]
+        for row in leaders.to_pylist()
+        if row["topic"] == CONSUMER_OFFSETS and row["leader"] is not None and row["leader"] >= 0
+    }
+    return replace(
+        sources,
+        answered=answered,
+        answered_groups=answered_groups,
+        answered_ms=_milliseconds(answers[0]["since"]) if answers else None,
+        dynamic=dynamic,
+        dynamic_groups=groups,
+        since_ms=since_ms,
+        leaders=led,
+    )
+
+
+_ByBroker = dict[int | None, dict[str, str]]
+
+
+def _by_resource(
+    rows: Iterable[Mapping[str, Any]],
+) -> tuple[_ByBroker, dict[str, dict[str, str]], dict[int | str | None, int]]:
+    """Return settings by broker (None: all), and by group, and since when a retention holds."""
+    dynamic: _ByBroker = {}
     groups: dict[str, dict[str, str]] = {}
     since_ms: dict[int | str | None, int] = {}
-    for row in configs.to_pylist():
+    for row in rows:
         if row["name"] not in (RETENTION, CHECK_INTERVAL) or not _is_valid(
             row["name"], row["value"]
         ):
@@ -236,13 +282,12 @@ def with_state(sources: SettingSources, configs: pa.Table, leaders: pa.Table) ->
         elif row["resource_type"] == "group":
             groups.setdefault(row["resource"], {})[row["name"]] = row["value"]
         if row["name"] == RETENTION and row.get("since") is not None:
-            since_ms[whose] = round(row["since"].timestamp() * 1000)
-    led = {
-        row["partition"]: row["leader"]
-        for row in leaders.to_pylist()
-        if row["topic"] == CONSUMER_OFFSETS and row["leader"] is not None and row["leader"] >= 0
-    }
-    return replace(sources, dynamic=dynamic, dynamic_groups=groups, since_ms=since_ms, leaders=led)
+            since_ms[whose] = _milliseconds(row["since"])
+    return dynamic, groups, since_ms
+
+
+def _milliseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
 
 
 def _is_valid(name: str, value: str | None) -> bool:
@@ -255,18 +300,24 @@ def _is_valid(name: str, value: str | None) -> bool:
 def _setting(sources: SettingSources, node: int | None) -> Setting:
     """Return what is in force at a broker; for None at one that nothing more is known of."""
     default = default_setting(RETENTION, sources.release)
-    minutes, source, since_ms = default, ASSUMED, None
+    minutes, source = default, ASSUMED
+    whose: int | None = None
     interval = default_setting(CHECK_INTERVAL, sources.release)
-    for name in dict.fromkeys((None, node)):
+    for said in _answers_of(sources, node):
+        if RETENTION in said:
+            minutes, source = _number(said, RETENTION, _ANSWER, default), SNAPSHOT
+        interval = _number(said, CHECK_INTERVAL, _ANSWER, interval)
+    # What brokers answer is what they run by, dynamic settings too.
+    for name in dict.fromkeys((None, node)) if source != SNAPSHOT else ():
         said = sources.dynamic.get(name, {})
         if RETENTION in said:
             minutes, source = _number(said, RETENTION, "the metadata log", default), DYNAMIC
-            since_ms = sources.since_ms.get(name)
+            whose = name
         interval = _number(said, CHECK_INTERVAL, "the metadata log", interval)
     if file := _file_of(sources, node):
         if RETENTION in file.values:
             minutes, source = _number(file.values, RETENTION, file.name, default), BROKER_CONFIG
-        elif not is_dynamic(RETENTION, sources.release):
+        elif source == DYNAMIC and not is_dynamic(RETENTION, sources.release):
             # Brokers of the release go by their file alone, and that one leaves the default.
             minutes, source = default, ASSUMED
         interval = _number(file.values, CHECK_INTERVAL, file.name, interval)
@@ -276,14 +327,39 @@ def _setting(sources: SettingSources, node: int | None) -> Setting:
     interval = _number(given, CHECK_INTERVAL, "--config", interval)
     if len(sources.minutes) == 1:
         minutes, source = sources.minutes[0], OPTION
-    return _since(Setting(minutes * MINUTE_MS, source, interval), since_ms, sources.release)
+    return _since(Setting(minutes * MINUTE_MS, source, interval), sources, whose)
 
 
-def _since(setting: Setting, since_ms: int | None, release: str) -> Setting:
-    """Add since when a setting of the metadata log holds: what held before nothing tells."""
+_ANSWER: Final = "a broker's answer"
+
+
+def _answers_of(sources: SettingSources, node: int | None) -> list[Mapping[str, str]]:
+    """Return what a broker answered; where none is meant, the one that keeps offsets the shortest.
+
+    A value that all brokers have is not among those of each.
+    """
+    everywhere = sources.answered.get(None, {})
+    if node is not None:
+        return [everywhere, sources.answered.get(node, {})]
+    default = default_setting(RETENTION, sources.release)
+    own = (values for name, values in sources.answered.items() if name is not None)
+    shortest = min(own, key=lambda values: _number(values, RETENTION, _ANSWER, default), default={})
+    return [everywhere, shortest]
+
+
+def _since(setting: Setting, sources: SettingSources, whose: int | str | None) -> Setting:
+    """Add since when a setting is known to hold: what held before nothing tells.
+
+    Before a setting of the metadata log that was the default, as far as is known; before a broker
+    answered, most likely the same.
+    """
+    if setting.source == SNAPSHOT:
+        before = setting.retention_ms
+        return replace(setting, since_ms=sources.answered_ms, assumed_before_ms=before)
+    since_ms = sources.since_ms.get(whose)
     if setting.source != DYNAMIC or since_ms is None:
         return setting
-    before = default_setting(RETENTION, release) * MINUTE_MS
+    before = default_setting(RETENTION, sources.release) * MINUTE_MS
     return replace(setting, since_ms=since_ms, assumed_before_ms=before)
 
 
@@ -325,7 +401,7 @@ def _sentences(sources: SettingSources, retention: Retention) -> list[str]:
         why = _where(sources, own.source, sources.leaders.get(numbers[0]))
         found.append(f"{CONSUMER_OFFSETS} {ranges(numbers)}: {_minutes(own)} ({why})")
     for group, own in sorted(retention.of_groups.items()):
-        why = "from the metadata log" if own.source == DYNAMIC else "from --config"
+        why = "from --config" if own.source == BROKER_CONFIG else _where(sources, own.source, None)
         found.append(f"group {group}: {_minutes(own)} ({why})")
     return found
 
@@ -342,6 +418,8 @@ def _where(sources: SettingSources, source: str, node: int | None) -> str:
             return "from --retention-minutes"
         case "dynamic":
             return "from the metadata log"
+        case "snapshot":
+            return _answered(sources)
         case "broker_config":
             is_given = sources.overrides is not None and RETENTION in sources.overrides.values
             where = "--config" if is_given or file is None else file.name
@@ -350,12 +428,20 @@ def _where(sources: SettingSources, source: str, node: int | None) -> str:
     return f"Kafka's default, assumed: {why}"
 
 
+def _answered(sources: SettingSources) -> str:
+    assert sources.answered_ms is not None
+    at = iso_time(sources.answered_ms)
+    return f"as the cluster answered at {at}; before that the same is assumed"
+
+
 def _where_interval(sources: SettingSources) -> str:
     if sources.overrides is not None and CHECK_INTERVAL in sources.overrides.values:
         return "from the settings given: --config"
     file = _file_of(sources, None)
     if file is not None and CHECK_INTERVAL in file.values:
         return f"from the settings given: {file.name}"
+    if any(CHECK_INTERVAL in said for said in _answers_of(sources, None)):
+        return "as the cluster answered"
     if CHECK_INTERVAL in sources.dynamic.get(None, {}):
         return "from the metadata log"
     return "Kafka's default, assumed"

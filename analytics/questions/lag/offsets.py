@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.questions.lag.movement import KEY
+from analytics.replay.metadata.topics import RECORD, SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -240,8 +241,9 @@ def partition_lag(rows: pl.DataFrame, ends: pl.DataFrame, topics: pl.DataFrame) 
 
     Args:
         rows: As `read_partitions` returns them.
-        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant, and where
-            that is interpolated `log_end_bound`, `log_end_least`, `log_end_most`.
+        ends: `topic`, `partition`, `log_start_offset`, `log_end_offset` at the instant; where that
+            is interpolated `log_end_bound`, `log_end_least`, `log_end_most`; of a snapshot
+            `first_end_offset` and `later_end_offset` (`with_first_ends`).
         topics: The table `topics`: `topic`, `topic_id`, `deleted_at`.
 
     Returns:
@@ -251,6 +253,7 @@ def partition_lag(rows: pl.DataFrame, ends: pl.DataFrame, topics: pl.DataFrame) 
         `reason`, why a number is null or counted otherwise.
     """
     rows = rows.join(_bounded(ends), _PLACE, "left", maintain_order="left")
+    rows = _at_first_ends(rows)
     rows = _with_other_logs(rows, topics)
     is_untold = ~pl.col("complete").fill_null(value=True)
     is_never = (pl.col("kind") == NEVER_COMMITTED) & ~is_untold
@@ -279,6 +282,34 @@ def partition_lag(rows: pl.DataFrame, ends: pl.DataFrame, topics: pl.DataFrame) 
         _WHY.alias("reason"),
     )
     return rows.drop("is_untold", "is_never", "is_unsure", "position")
+
+
+def _at_first_ends(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with the ends of a snapshot's instant.
+
+    Only a commit that came after that shows that its log had grown so far by then.
+    """
+    names = ["first_end_offset", "later_end_offset"]
+    if not set(names) <= set(rows.columns):
+        return rows
+    first, end, committed = (pl.col(each) for each in (names[0], "log_end_offset", _OF_COMMIT[0]))
+    until = pl.when(committed.is_not_null()).then(pl.min_horizontal(end, committed))
+    shown = pl.max_horizontal(first, until)
+    is_later = (end == pl.col(names[1])).fill_null(value=False)
+    return rows.with_columns(
+        pl.when(is_later & (end > first)).then(shown).otherwise(end).alias("log_end_offset")
+    ).drop(names)
+
+
+def named_by_cluster(topics: pl.DataFrame) -> pl.DataFrame:
+    """Return the topics there are: of a name that a snapshot has, those that records name are gone.
+
+    Args:
+        topics: The table `topics` at the end of a dump.
+    """
+    is_named = (pl.col("source") == SNAPSHOT) & pl.col("topic_id").is_not_null()
+    named = topics.filter(is_named).select("topic").to_series()
+    return topics.filter(~((pl.col("source") == RECORD) & pl.col("topic").is_in(named.implode())))
 
 
 def _bounded(ends: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from analytics.key_order import in_key_order
 from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.lag.movement import HISTORY, KEY
-from analytics.questions.lag.offsets import GroupTables, inputs_of
+from analytics.questions.lag.offsets import GroupTables, inputs_of, named_by_cluster
 from analytics.questions.lag.pace import log_ends
 from analytics.questions.lag.retention import retention_frame, topic_retention
 from analytics.questions.lag.sums import (
@@ -47,6 +47,7 @@ from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
@@ -157,6 +158,7 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
         PartedTables(tables),
         groups,
         tuple(doubts),
+        statements=ends_statement(state, asked.end_offsets),
         summary={
             "verdicts": dict(rules.verdicts),
             **({} if unread is None else {"unread_topics": unread}),
@@ -224,11 +226,12 @@ def lag_question(state: ReplayedWorkspace, end_offsets: str | None) -> LagQuesti
     """
     tables, settings, as_of = state.tables, state.settings, instant_of(state)
     logs = data_logs(state)
-    ends = frame_of(end_offsets_at(state, end_offsets))
+    ends = with_first_ends(frame_of(end_offsets_at(state, end_offsets)), state)
     if not state.is_end:
         ends = _with_indexed(ends, frame_of(logs.ends_at(as_of)))
     samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
     topics = frame_of(StoredTables(tables.workspace).read("topics"))
+    topics = named_by_cluster(topics) if state.is_end else topics
     configs = frame_of(tables.read("configs"))
     return LagQuestion(
         topics,
@@ -238,7 +241,7 @@ def lag_question(state: ReplayedWorkspace, end_offsets: str | None) -> LagQuesti
         lag_rules(settings.from_file.thresholds("lag")),
         log_ends(logs.written() if state.is_end else SAMPLES.empty_table()),
         frame_of(logs.segments),
-        retention_frame(topic_retention(topics, configs, settings)),
+        retention_frame(topic_retention(topics, configs, settings, without_settings(state))),
         state.is_end,
         frame_of(logs.stable),
         clocks=clocks_of_topic(known_coverage(state).clocks, CONSUMER_OFFSETS),

@@ -10,13 +10,13 @@ How long topics keep their records say their own settings, then those of the bro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from analytics.replay.metadata.topics import METADATA_LOG
+from analytics.replay.metadata.topics import METADATA_LOG, SNAPSHOT
 from analytics.side_files import whole_number
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ TIERED: Final = "the topic has tiered storage: files beside the dump are not all
 ASSUMED: Final = "Kafka's default, assumed"
 OF_TOPIC: Final = "the topic's own"
 DYNAMIC: Final = "the brokers', in the metadata log"
+ANSWERED: Final = "the brokers', as they answered"
 
 _HOUR_MS: Final = 3_600_000
 _MINUTE_MS: Final = 60_000
@@ -79,30 +80,38 @@ class TopicRetention:
 
 
 def topic_retention(
-    topics: pl.DataFrame, configs: pl.DataFrame, settings: Settings
+    topics: pl.DataFrame,
+    configs: pl.DataFrame,
+    settings: Settings,
+    unanswered: Collection[str] = (),
 ) -> dict[str, TopicRetention]:
     """Return how long each topic keeps its records.
 
     A topic's own setting goes before the brokers'; of these the dynamic ones of the metadata log go
-    before files, as with brokers (``DynamicLogConfig``), and `--config` before all of them.
+    before files, as with brokers (``DynamicLogConfig``), and `--config` before all of them. What
+    brokers answered to a snapshot counts where no files are given.
 
     Args:
         topics: The table `topics` at the instant.
         configs: The table `configs`.
         settings: Files that were given; where brokers' differ the one that keeps less counts.
+        unanswered: Topics that a cluster named and whose settings it did not answer.
 
     Raises:
         InputNotRecognizedError: A setting is no whole number.
     """
-    rows = configs.select("resource_type", "resource", "name", "value").to_dicts()
+    columns = ("resource_type", "resource", "name", "value", "source")
+    rows = configs.select(columns).to_dicts()
     own: dict[str, dict[str, tuple[str, str]]] = {}
     for each in rows:
         if each["resource_type"] == "topic" and each["value"] is not None:
             own.setdefault(each["resource"], {})[each["name"]] = each["value"], OF_TOPIC
-    layers = [_dynamic(rows), _named(settings.from_file.values, "--config")]
+    answers = [each for each in rows if each["source"] == SNAPSHOT]
+    logged = [each for each in rows if each["source"] != SNAPSHOT]
+    layers = [_dynamic(logged), _named(settings.from_file.values, "--config")]
     otherwise = [
-        {name: said for layer in (file, *layers) for name, said in layer.items()}
-        for file in _of_files(settings.brokers) or [{}]
+        {name: said for layer in (own_layer, *layers) for name, said in layer.items()}
+        for own_layer in _of_files(settings.brokers) or _answered(answers)
     ]
     found: dict[str, TopicRetention] = {}
     for topic, source in (
@@ -110,7 +119,7 @@ def topic_retention(
     ):
         kept = [_of(own.get(topic, {}), layer) for layer in otherwise]
         least = min(kept, key=lambda one: (_or_all(one.ms), _or_all(one.size)))
-        is_told = source == METADATA_LOG
+        is_told = source == METADATA_LOG or (source == SNAPSHOT and topic not in unanswered)
         found[topic] = least if is_told else TopicRetention(why_unknown=NO_CONFIGS)
     return found
 
@@ -131,6 +140,16 @@ def _of_files(brokers: Iterable[BrokerSettings]) -> list[Said]:
 
 def _named(values: Mapping[str, str], where: str) -> dict[str, tuple[str, str]]:
     return {name: (value, where) for name, value in values.items()}
+
+
+def _answered(rows: Iterable[Mapping[str, Any]]) -> list[Said]:
+    """Return what each broker answered; once where all answered the same, or none did."""
+    by_broker: dict[str, dict[str, tuple[str, str]]] = {}
+    for each in rows:
+        if each["resource_type"] == "broker":
+            by_broker.setdefault(each["resource"], {})[each["name"]] = each["value"], ANSWERED
+    everywhere = by_broker.pop("", {})
+    return [{**everywhere, **own} for own in by_broker.values()] or [everywhere]
 
 
 def _dynamic(rows: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

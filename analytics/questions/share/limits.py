@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from analytics.contracts import contract_schema
 from analytics.gaps.gap import joined
 from analytics.gaps.internal_topics import left_out_of, partition_count
-from analytics.questions.share.settings import ASSUMED, BROKER_CONFIG, DYNAMIC
+from analytics.questions.share.settings import ANSWERED, ASSUMED, BROKER_CONFIG, DYNAMIC
 from analytics.replay.log.row_columns import polars_rows
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE
@@ -49,7 +49,7 @@ class LimitValue:
 
     Attributes:
         text: As it was written.
-        source: `BROKER_CONFIG` or `DYNAMIC`.
+        source: `BROKER_CONFIG`, `DYNAMIC` or `ANSWERED`.
     """
 
     text: str
@@ -379,24 +379,32 @@ def limit_settings(configs: pl.DataFrame, settings: Settings) -> LimitSettings:
         settings: Files that were given.
     """
     names = share_limits().keys()
-    brokers: dict[str, str] = {}
-    for values in (settings.from_file.values, *(each.values for each in settings.brokers)):
-        brokers = {**{name: text for name, text in values.items() if name in names}, **brokers}
+    is_answer = (pl.col("source") == ANSWERED) & (pl.col("resource_type") == "broker")
+    answers = configs.filter(is_answer & pl.col("name").is_in([*names]))
+    brokers = {
+        name: LimitValue(value, ANSWERED)
+        for name, value in answers.sort("resource", descending=True)
+        .select("name", "value")
+        .iter_rows()
+    }
+    files = (settings.from_file.values, *(each.values for each in settings.brokers))
+    for values in reversed(files):
+        given = {name: text for name, text in values.items() if name in names}
+        brokers |= {name: LimitValue(text, BROKER_CONFIG) for name, text in given.items()}
     own = {each.of_group.name for each in share_limits().values() if each.of_group}
     own.add(group_type_setting()[0])
     groups: dict[str, dict[str, LimitValue]] = {}
     is_own = (pl.col("resource_type") == "group") & pl.col("name").is_in([*own])
     of_groups = configs.filter(is_own & pl.col("value").is_not_null())
-    for group, name, value in of_groups.select("resource", "name", "value").iter_rows():
-        groups.setdefault(group, {})[name] = LimitValue(value, DYNAMIC)
+    columns = ("resource", "name", "value", "source")
+    for group, name, value, source in of_groups.select(columns).iter_rows():
+        whose = ANSWERED if source == ANSWERED else DYNAMIC
+        groups.setdefault(group, {})[name] = LimitValue(value, whose)
     for group, values in settings.from_file.groups.items():
-        given = {name: LimitValue(text, BROKER_CONFIG) for name, text in values.items()}
         groups.setdefault(group, {}).update(
-            {name: value for name, value in given.items() if name in own}
+            {name: LimitValue(text, BROKER_CONFIG) for name, text in values.items() if name in own}
         )
-    return LimitSettings(
-        {name: LimitValue(text, BROKER_CONFIG) for name, text in brokers.items()}, groups
-    )
+    return LimitSettings(brokers, groups)
 
 
 def most_by_group(rows: pl.DataFrame, column: str, is_set: pl.Expr) -> Mapping[str, int]:

@@ -56,6 +56,7 @@ from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, sum
 from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.row_columns import arrow_rows
+from analytics.replayed.cluster_answers import ends_statement
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
@@ -150,6 +151,7 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
         PartedTables({name: tables[name] for name in SHARE.tables}),
         groups,
         tuple(_doubts(parts, of_all.gaps)),
+        statements=ends_statement(state, asked.end_offsets),
         warnings=(*settings.findings, *unnamed),
         summary={
             "settings": list(settings.said),

@@ -29,6 +29,7 @@ ALWAYS: Final = -1
 ASSUMED: Final = "default_assumed"
 BROKER_CONFIG: Final = "broker_config"
 DYNAMIC: Final = "dynamic"
+ANSWERED: Final = "snapshot"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Setting:
 
     Attributes:
         value: The value.
-        source: `ASSUMED`, `BROKER_CONFIG` or `DYNAMIC`.
+        source: `ASSUMED`, `BROKER_CONFIG`, `DYNAMIC` or `ANSWERED`.
         since_ms: In epoch milliseconds; `ALWAYS` where nothing tells of another one before.
     """
 
@@ -115,7 +116,8 @@ def settings_found(release: str, configs: pl.DataFrame, settings: Settings) -> F
     """Return what share groups go by.
 
     Brokers read these settings when they start, from their files alone: what the metadata log has
-    of a broker they do not heed. What it has of a group they do.
+    of a broker they do not heed. What it has of a group they do. What they answered to a snapshot
+    they go by; what they went by before, nothing tells.
 
     Args:
         release: Whose defaults apply.
@@ -126,7 +128,12 @@ def settings_found(release: str, configs: pl.DataFrame, settings: Settings) -> F
         InputNotRecognizedError: A setting is no whole number.
     """
     names, brokers, given = share_settings(), settings.brokers, settings.from_file
-    otherwise = {name: _of_brokers(name, release, brokers, given) for name in names}
+    otherwise = {
+        name: _of_files(name, brokers, given)
+        or _answered(name, configs)
+        or Setting(default_share_setting(name, release), ASSUMED)
+        for name in names
+    }
     otherwise[ISOLATION] = Setting(default_isolation_level(), ASSUMED)
     otherwise[OFFSET_RESET] = Setting(default_offset_reset(), ASSUMED)
     groups: dict[str, dict[str, Setting]] = {}
@@ -142,24 +149,35 @@ def settings_found(release: str, configs: pl.DataFrame, settings: Settings) -> F
     )
 
 
-def _of_brokers(
-    name: str, release: str, brokers: Sequence[BrokerSettings], given: GivenSettings
-) -> Setting:
-    if name in given.values:
-        return Setting(_number(given.values[name], name, "--config"), BROKER_CONFIG)
+def _of_files(
+    name: str, brokers: Sequence[BrokerSettings], from_file: GivenSettings
+) -> Setting | None:
+    if name in from_file.values:
+        return Setting(_number(from_file.values[name], name, "--config"), BROKER_CONFIG)
     found = [_number(each.values[name], name, each.name) for each in brokers if name in each.values]
-    if found:
-        return Setting(min(found), BROKER_CONFIG)
-    return Setting(default_share_setting(name, release), ASSUMED)
+    return Setting(min(found), BROKER_CONFIG) if found else None
+
+
+def _answered(name: str, configs: pl.DataFrame) -> Setting | None:
+    """Return what brokers answered: where they differ, the least."""
+    is_answer = (pl.col("source") == ANSWERED) & (pl.col("resource_type") == "broker")
+    rows = configs.filter(is_answer & (pl.col("name") == name)).select("value", "since").rows()
+    if not rows:
+        return None
+    since_ms = round(rows[0][1].timestamp() * 1000)
+    return Setting(min(_number(value, name, _ANSWER) for value, _ in rows), ANSWERED, since_ms)
+
+
+_ANSWER: Final = "a broker's answer"
 
 
 def _in_dump(configs: pl.DataFrame) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
     of_groups = configs.filter(
         (pl.col("resource_type") == "group") & pl.col("value").is_not_null()
-    ).select("resource", "name", "value", "since")
-    for group, name, value, since in of_groups.iter_rows():
+    ).select("resource", "name", "value", "since", "source")
+    for group, name, value, since, source in of_groups.iter_rows():
         since_ms = ALWAYS if since is None else round(since.timestamp() * 1000)
-        yield group, {name: value}, DYNAMIC, since_ms
+        yield group, {name: value}, ANSWERED if source == ANSWERED else DYNAMIC, since_ms
 
 
 def _given(given: GivenSettings) -> Iterable[tuple[str, Mapping[str, str], str, int]]:
@@ -186,15 +204,20 @@ def _number(text: str, name: str, where: str) -> int:
 
 
 def _sentences(settings: ShareSettings, names: Mapping[str, str]) -> Iterable[str]:
-    why = {ASSUMED: "Kafka's default, assumed", BROKER_CONFIG: "from the settings given"}
+    why = {
+        ASSUMED: "Kafka's default, assumed",
+        BROKER_CONFIG: "from the settings given",
+        ANSWERED: "as the cluster answered",
+    }
     for name, said in settings.otherwise.items():
         if name in _OF_GROUPS_ALONE:
             continue
         yield f"{name} = {said.value} ({why[said.source]})"
     for group, values in sorted(settings.of_groups.items()):
         for name, said in values.items():
-            source = "the metadata log" if said.source == DYNAMIC else "--config"
-            yield f"group {group}: {names.get(name, name)} = {said.value} (from {source})"
+            own = {DYNAMIC: "from the metadata log", ANSWERED: why[ANSWERED]}
+            source = own.get(said.source, "from --config")
+            yield f"group {group}: {names.get(name, name)} = {said.value} ({source})"
 
 
 def _disagreements(names: Iterable[str], brokers: Sequence[BrokerSettings]) -> Iterable[str]:

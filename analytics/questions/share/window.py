@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.questions.share.settings import ALWAYS, ASSUMED, DYNAMIC, EARLIEST, OFFSET_RESET
+from analytics.questions.share.settings import (
+    ALWAYS,
+    ANSWERED,
+    ASSUMED,
+    DYNAMIC,
+    EARLIEST,
+    OFFSET_RESET,
+)
 from analytics.questions.share.share_log import HOME, KEY, RANGES, counted, size_of
 from analytics.replay.share.share_records import (
     ACKNOWLEDGED,
@@ -56,6 +63,7 @@ NOT_THEN: Final = "share.auto.offset.reset was set later, and what it was then i
 _SOURCES: Final = {
     ASSUMED: "Kafka's default, assumed",
     DYNAMIC: "from the metadata log",
+    ANSWERED: "as the cluster answered",
 }
 _GIVEN: Final = "from the settings given"
 

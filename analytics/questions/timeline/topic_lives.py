@@ -11,8 +11,11 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.questions.timeline.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED, VERDICTS
+from analytics.replay.metadata.topics import SNAPSHOT
 
 METADATA_LOG, DIRECTORY, RECORD = "metadata_log", "partition_metadata", "record"
+_AT_END: Final = {DIRECTORY: "its directories have", SNAPSHOT: "the cluster has"}
+"""Sources, best first, that tell which topic of a name there is at the end of the dump."""
 _NOT_IN_THE_LOG = (
     "which the metadata log does not have: the topic was deleted before that log begins, or made "
     "after it ends"
@@ -57,12 +60,13 @@ class TopicLives:
         if commit["topic_id"] is None:
             return None
         others = sorted({row["topic_id"] for row in lives} - {commit["topic_id"]})
-        directories = {row["topic_id"] for row in lives if row["source"] == DIRECTORY}
-        if self.is_end and directories:
-            if commit["topic_id"] in directories:
-                return None
-            now = " or ".join(sorted(directories))
-            return _recreated(None, MEDIUM, f"{_was(commit)}, and its directories have {now}")
+        for source, whose in _AT_END.items():
+            present = {row["topic_id"] for row in lives if row["source"] == source}
+            if self.is_end and present:
+                if commit["topic_id"] in present:
+                    return None
+                now = " or ".join(sorted(present))
+                return _recreated(None, MEDIUM, f"{_was(commit)}, and {whose} {now}")
         found = self._by_commits(commit, others)
         is_only_named = bool(lives) and all(row["source"] == RECORD for row in lives)
         if is_only_named and self._has_metadata_log and "verdict" not in (found or {}):
@@ -145,8 +149,8 @@ class TopicLives:
         if told:
             there = {row["topic_id"] for row in told if row["deleted_at"] is None}
             return there if len(there) < len(told) else {*there, None}
-        directories = {row["topic_id"] for row in lives if row["source"] == DIRECTORY}
-        return {None, *directories} if self.is_end else {None}
+        present = {row["topic_id"] for row in lives if row["source"] in _AT_END}
+        return {None, *present} if self.is_end else {None}
 
     @cached_property
     def _turns(self) -> pl.DataFrame:
@@ -171,9 +175,9 @@ class TopicLives:
 
     @cached_property
     def _tells_of_topics(self) -> bool:
-        """Whether there is a metadata log, or a directory of a topic that is not internal."""
+        """Whether there is a metadata log, or a source for topics that are not internal."""
         return self._has_metadata_log or any(
-            row["source"] == DIRECTORY and not name.startswith("__")
+            row["source"] in _AT_END and not name.startswith("__")
             for name, rows in self.rows.items()
             for row in rows
         )

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 # Which settings are in force for an internal topic at a broker, and who says so.
 
 GIVEN, METADATA_LOG, FILE, DEFAULT = "config", "metadata_log", "broker_config", "default"
+SNAPSHOT: Final = "snapshot"
 """Who says so."""
 _POLICY: Final = "cleanup.policy"
 _COMPACT: Final = "compact"
 
 
 class InForce(NamedTuple):
-    """A setting's value and its source: `GIVEN`, `METADATA_LOG`, `FILE` or `DEFAULT`."""
+    """A setting's value and its source: `GIVEN`, `METADATA_LOG`, `SNAPSHOT`, `FILE`, `DEFAULT`."""
 
     value: str
     source: str
@@ -43,17 +44,19 @@ class LogSettings:
 
     The topic's own setting goes first, as in Kafka; then what a person says of brokers, the
     broker's dynamic setting, that of all brokers, the broker's file, and Kafka's default
-    (``DynamicBrokerConfig``).
+    (``DynamicBrokerConfig``). What brokers answered to a snapshot counts where no file says it.
 
     Attributes:
         rules: Names and defaults.
         dynamic: By type and name of the resource, what the metadata log says.
+        answered: Likewise, what the cluster answered to a snapshot.
         brokers: By node what its file says; None is a file for all.
         given: What a person says brokers have, by the names that brokers have for it.
     """
 
     rules: UsageRules
     dynamic: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    answered: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     brokers: Mapping[int | None, Mapping[str, str]] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,18 +70,21 @@ class LogSettings:
     ) -> LogSettings:
         """Take rows of the state table `configs`, and what brokers' files say."""
         dynamic: dict[tuple[str, str], dict[str, str]] = {}
+        answered: dict[tuple[str, str], dict[str, str]] = {}
         for row in configs:
             if row["value"] is not None:
                 place = (row["resource_type"], row["resource"])
-                dynamic.setdefault(place, {})[row["name"]] = row["value"]
-        return cls(rules, dynamic, brokers or {}, given or {})
+                by_resource = answered if row.get("source") == SNAPSHOT else dynamic
+                by_resource.setdefault(place, {})[row["name"]] = row["value"]
+        return cls(rules, dynamic, answered, brokers or {}, given or {})
 
     def in_force(self, name: str, topic: str, node: int | None) -> InForce:
         """Return the setting that a topic calls by this name, at a broker; None is any."""
         setting = self.rules.settings[name]
-        said = self.dynamic.get(("topic", topic), {})
-        if name in said:
-            return InForce(said[name], METADATA_LOG)
+        for source, by_resource in ((METADATA_LOG, self.dynamic), (SNAPSHOT, self.answered)):
+            said = by_resource.get(("topic", topic), {})
+            if name in said:
+                return InForce(said[name], source)
         if setting.broker in self.given:
             return InForce(self.given[setting.broker], GIVEN)
         for resource in dict.fromkeys(("" if node is None else str(node), "")):
@@ -88,6 +94,10 @@ class LogSettings:
         for each in dict.fromkeys((node, None)):
             if setting.broker in self.brokers.get(each, {}):
                 return InForce(self.brokers[each][setting.broker], FILE)
+        for resource in dict.fromkeys(("" if node is None else str(node), "")):
+            said = self.answered.get(("broker", resource), {})
+            if setting.broker in said:
+                return InForce(said[setting.broker], SNAPSHOT)
         return InForce(setting.default, DEFAULT)
 
     def number(self, name: str, topic: str, node: int | None) -> float:
@@ -100,7 +110,9 @@ class LogSettings:
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the cleaner compacts a topic."""
-        said = self.dynamic.get(("topic", topic), {}).get(_POLICY)
+        of_topic = "topic", topic
+        own = {**self.answered.get(of_topic, {}), **self.dynamic.get(of_topic, {})}
+        said = own.get(_POLICY)
         if said is None:
             return topic in self.rules.compacted
         return _COMPACT in [each.strip() for each in said.split(",")]

@@ -103,8 +103,8 @@ NAMING: Final = (
 )
 """Lists, by table, that have names and ids side by side."""
 METADATA_LOG, PARTITION_METADATA = "metadata_log", "partition_metadata"
-SIDE_FILE, RECORD = "side_file", "record"
-SOURCES = (METADATA_LOG, PARTITION_METADATA, SIDE_FILE, RECORD)
+SNAPSHOT, SIDE_FILE, RECORD = "snapshot", "side_file", "record"
+SOURCES = (METADATA_LOG, PARTITION_METADATA, SNAPSHOT, SIDE_FILE, RECORD)
 """Best first."""
 
 

@@ -17,7 +17,7 @@ from analytics.replay.groups.group_records import (
 )
 from analytics.replay.log.row_columns import AFTER_ALL
 from analytics.replay.metadata.metadata_log import Beginning
-from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA
+from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA, SNAPSHOT
 from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.removals.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
@@ -443,7 +443,8 @@ def with_topic_absence(
         under that id is there, null where nothing says. A directory of that name may be of a topic
         that was created again.
     """
-    there = _ids(topics.filter(pl.col("source") == PARTITION_METADATA), "ids_there", present or ())
+    is_there = pl.col("source").is_in([PARTITION_METADATA, SNAPSHOT])
+    there = _ids(topics.filter(is_there), "ids_there", present or ())
     at_its_start = (pl.col("source") == METADATA_LOG) & pl.col("created_at").is_null()
     outliving = _ids(topics.filter(at_its_start), "ids")
     nothing = pl.lit(None, pl.Boolean)

@@ -20,21 +20,25 @@ from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Set
 HOUR = 3_600_000
 TEXT = pa.string()
 TOPICS = pa.schema([("topic", TEXT), ("source", TEXT), ("deleted_at", pa.timestamp("us", "UTC"))])
-CONFIGS = pa.schema([(name, TEXT) for name in ("resource_type", "resource", "name", "value")])
+COLUMNS = ("resource_type", "resource", "name", "value", "source")
+CONFIGS = pa.schema([(name, TEXT) for name in COLUMNS])
+LOGGED, ANSWERED = "metadata_log", "snapshot"
 
 
 def kept(
     *configs: tuple[str, str, str, str],
     files: tuple[dict[str, str], ...] = (),
     given: dict[str, str] | None = None,
-    source: str = "metadata_log",
+    source: str = LOGGED,
+    unanswered: tuple[str, ...] = (),
 ) -> TopicRetention:
-    rows = [dict(zip(CONFIGS.names, each, strict=True)) for each in configs]
+    rows = [dict(zip(CONFIGS.names, (*each, source), strict=True)) for each in configs]
     brokers = [BrokerSettings(f"{n}.properties", n, each) for n, each in enumerate(files)]
     found = topic_retention(
         pl.DataFrame(pa.Table.from_pylist([{"topic": "t", "source": source}], TOPICS)),
         pl.DataFrame(pa.Table.from_pylist(rows, CONFIGS)),
         Settings(brokers, GivenSettings(given or {})),
+        unanswered,
     )
     return found["t"]
 
@@ -95,6 +99,27 @@ def test_what_is_only_compacted_is_never_deleted_by_retention(policy: str, ms: i
 def test_what_the_dump_does_not_tell_is_not_assumed() -> None:
     assert kept(source="partition_metadata").why_unknown == NO_CONFIGS
     assert kept(own("remote.storage.enable", "true")).why_unknown == TIERED
+
+
+def test_what_a_cluster_answered_counts_where_no_file_is_given() -> None:
+    answer = ("broker", "", "log.retention.hours", "2")
+    found = kept(answer, source=ANSWERED)
+    assert found.ms == 2 * HOUR
+    assert found.said == f"retention.ms = {2 * HOUR} (the brokers', as they answered)"
+    # What a person gives goes before, whatever unit it is in.
+    in_ms = ("broker", "", "log.retention.ms", "7")
+    assert kept(in_ms, source=ANSWERED, files=({"log.retention.hours": "3"},)).ms == 3 * HOUR
+    assert kept(own("retention.ms", "5"), answer, source=ANSWERED).ms == 5
+
+
+def test_of_brokers_that_answered_otherwise_the_one_that_keeps_less_counts() -> None:
+    answers = [("broker", str(node), "log.retention.ms", str(node)) for node in (9, 4)]
+    assert kept(*answers, source=ANSWERED).ms == 4
+
+
+def test_of_a_topic_whose_settings_were_not_answered_nothing_is_assumed() -> None:
+    found = kept(source=ANSWERED, unanswered=("t",))
+    assert found.why_unknown == NO_CONFIGS
 
 
 def test_a_setting_that_is_no_number_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -216,6 +217,65 @@ def test_what_the_metadata_log_says_holds_since_it_was_set() -> None:
     assert kept.of_groups == {"g": Setting(7 * 60_000, "dynamic", 600_000, since_ms, week)}
     given = replace(sources, overrides=GivenSettings({RETENTION: "30"}))
     assert retention_found(given).retention.otherwise.since_ms is None
+
+
+ASKED = datetime(2026, 11, 27, 15, tzinfo=UTC)
+ASKED_MS = round(ASKED.timestamp() * 1000)
+
+
+def answered(*rows: tuple[str, str, str, str], leaders: dict[int, int] | None = None) -> Any:
+    """What a cluster answered, and who leads which partition."""
+    names = ("resource_type", "resource", "name", "value")
+    configs = pa.Table.from_pylist(
+        [
+            {**dict(zip(names, row, strict=True)), "since": ASKED, "source": "snapshot"}
+            for row in rows
+        ]
+    )
+    led = [
+        {"topic": "__consumer_offsets", "partition": partition, "leader": leader}
+        for partition, leader in (leaders or {}).items()
+    ]
+    schema = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("leader", pa.int32())])
+    return with_state(BARE, configs, pa.Table.from_pylist(led, schema))
+
+
+def test_what_brokers_answered_is_in_force_and_what_was_before_assumed() -> None:
+    sources = answered(("broker", "", RETENTION, "5"), ("broker", "", INTERVAL, "70"))
+    found = retention_found(sources)
+    five = 5 * 60_000
+    assert found.retention.otherwise == Setting(five, "snapshot", 70, ASKED_MS, five)
+    assert found.minutes == (5,)
+    assert found.explanations[0] == (
+        f"{RETENTION} = 5 (as the cluster answered at 2026-11-27T15:00:00.000Z; before that the "
+        f"same is assumed) is in force; {INTERVAL} = 70 (as the cluster answered)"
+    )
+    assert found.findings == ()
+
+
+def test_a_person_goes_before_what_brokers_answered_where_they_say_it() -> None:
+    sources = answered(("broker", "", RETENTION, "5"), ("broker", "", INTERVAL, "70"))
+    silent = replace(sources, brokers=[broker(1, interval=7)])
+    assert in_force(silent) == (5, "snapshot", 7)
+    given = replace(sources, brokers=[broker(1, retention=40)])
+    assert in_force(given) == (40, "broker_config", 70)
+    assert in_force(replace(sources, minutes=[20])) == (20, "option", 70)
+
+
+def test_brokers_that_answered_otherwise_each_count_where_they_coordinate() -> None:
+    rows = [("broker", "1", RETENTION, "9"), ("broker", "2", RETENTION, "6")]
+    sources = answered(*rows, ("group", "g", RETENTION, "7"), leaders={4: 1, 5: 2, 6: 3})
+    kept = retention_found(sources).retention
+    # Where nobody knows who leads it is the one that keeps offsets the shortest.
+    assert kept.otherwise.retention_ms == 6 * 60_000
+    minutes = {at: each.retention_ms // 60_000 for at, each in kept.of_partitions.items()}
+    assert minutes == {4: 9, 6: 10080}
+    assert kept.of_partitions[6].source == "default_assumed"
+    seven = 7 * 60_000
+    assert kept.of_groups == {"g": Setting(seven, "snapshot", 600_000, ASKED_MS, seven)}
+    assert "group g: offsets.retention.minutes = 7 (as the cluster answered" in " ".join(
+        retention_found(sources).explanations
+    )
 
 
 def test_no_release_heeds_what_the_metadata_log_says_and_that_is_told() -> None:

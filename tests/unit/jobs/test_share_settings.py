@@ -11,6 +11,7 @@ import pytest
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.share.settings import (
     ALWAYS,
+    ANSWERED,
     ASSUMED,
     BROKER_CONFIG,
     DELIVERY_LIMIT,
@@ -30,13 +31,14 @@ CONFIGS = pa.schema(
     [
         *((name, pa.string()) for name in ("resource_type", "resource", "name", "value")),
         ("since", pa.timestamp("us", "UTC")),
+        ("source", pa.string()),
     ]
 )
 
 
 def config(resource: str, name: str, value: str | None, **more: Any) -> dict[str, Any]:
     row = {"resource_type": "group", "resource": resource, "name": name, "value": value}
-    return {**row, "since": SINCE, **more}
+    return {**row, "since": SINCE, "source": "metadata_log", **more}
 
 
 def found(
@@ -96,6 +98,21 @@ def test_what_the_metadata_log_has_of_brokers_they_do_not_heed() -> None:
     """They read these settings from their files, when they start."""
     stored = config("1", DELIVERY_LIMIT, "3", resource_type="broker")
     assert found(stored).settings.of("g", DELIVERY_LIMIT) == Setting(5, ASSUMED)
+
+
+def test_what_brokers_answered_they_go_by_since_they_answered() -> None:
+    answers = [
+        config(node, DELIVERY_LIMIT, value, resource_type="broker", source=ANSWERED)
+        for node, value in (("1", "9"), ("2", "8"))
+    ]
+    own = config("g", "share.delivery.count.limit", "3", source=ANSWERED)
+    made = found(*answers, own)
+    assert made.settings.of("g", DELIVERY_LIMIT) == Setting(3, ANSWERED, SINCE_MS)
+    assert made.settings.of("other", DELIVERY_LIMIT) == Setting(8, ANSWERED, SINCE_MS)
+    assert f"{DELIVERY_LIMIT} = 8 (as the cluster answered)" in made.said
+    assert "group g: share.delivery.count.limit = 3 (as the cluster answered)" in made.said
+    given = found(*answers, brokers={"one": {DELIVERY_LIMIT: "4"}}).settings
+    assert given.of("other", DELIVERY_LIMIT) == Setting(4, BROKER_CONFIG)
 
 
 def test_since_when_a_group_has_its_own_is_known_where_the_metadata_log_tells() -> None:

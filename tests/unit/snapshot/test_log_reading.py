@@ -91,7 +91,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(cluster: MadeCluster, folder: Path, fetch_bytes: int = 100) -> tuple[Reading, bytes]:
     """Read it in small pieces; return what is said and the bytes that are there."""
-    partition = Partition(0, 1, 3, [1, 2], [1, 2], cluster.start, cluster.end, None)
+    partition = Partition(0, 1, 3, [1, 2], [1, 2], cluster.start, cluster.end, None, None)
     folder.mkdir(exist_ok=True)
     reader = LogReader(cluster, Pace(5, fetch_bytes))  # type: ignore[arg-type]
     with LogWriter(folder, TOPIC, 0) as writer:
@@ -203,7 +203,7 @@ def test_a_broker_that_falls_silent_is_not_waited_for_again(tmp_path: Path) -> N
             raise NotAnsweredError("gone", is_passing=True)
 
     cluster = Silent(WHOLE, 10)
-    partition = Partition(0, 1, 3, [1], [1], 0, 10, None)
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
     reader = LogReader(cluster, Pace(0.02))  # type: ignore[arg-type]
     for folder in (tmp_path / "0", tmp_path / "1"):
         asked = cluster.fetched
@@ -221,7 +221,7 @@ def test_a_partition_of_a_silent_broker_is_read_from_who_leads_it_now(tmp_path: 
             return super()._FetchRequest(request, node)
 
     cluster = Silent(WHOLE, 10)
-    partition = Partition(0, 1, 3, [1, 2], [1, 2], 0, 10, None)
+    partition = Partition(0, 1, 3, [1, 2], [1, 2], 0, 10, 10, None)
     reader = LogReader(cluster, Pace(0.02))  # type: ignore[arg-type]
     with LogWriter(_made(tmp_path / "0"), TOPIC, 0) as writer:
         assert reader.read(TOPIC, partition, writer).failure == "gone"
@@ -237,9 +237,40 @@ def _made(folder: Path) -> Path:
 
 
 def test_a_partition_without_a_leader_says_so(tmp_path: Path) -> None:
-    partition = Partition(0, None, None, [1], [], None, None, "LEADER_NOT_AVAILABLE")
+    partition = Partition(0, None, None, [1], [], None, None, None, "LEADER_NOT_AVAILABLE")
     with LogWriter(tmp_path, TOPIC, 0) as writer:
         reading = LogReader(MadeCluster([], 0), Pace(1)).read(  # type: ignore[arg-type]
             TOPIC, partition, writer
         )
     assert (reading.failure, reading.span) == ("LEADER_NOT_AVAILABLE", None)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_no_more_is_fetched_of_all_logs_than_is_allowed(tmp_path: Path, more: int) -> None:
+    cluster = MadeCluster(WHOLE, 10)
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
+    most = len(bytes_of(WHOLE[:1])) + more
+    reader = LogReader(cluster, Pace(1, most_bytes=most))  # type: ignore[arg-type]
+    readings = []
+    for folder in (tmp_path / "0", tmp_path / "1"):
+        folder.mkdir()
+        with LogWriter(folder, TOPIC, 0) as writer:
+            readings.append(reader.read(TOPIC, partition, writer))
+    why = f"no more is fetched than {most} bytes of all logs (--max-bytes)"
+    assert [each.failure for each in readings] == [why, why]
+    # A batch that is begun comes whole; of the next log nothing is asked for.
+    (segment,) = (tmp_path / "0" / f"{TOPIC}-0").glob("*.log")
+    assert segment.read_bytes() == bytes_of(WHOLE[:1])
+    assert [each.size for each in readings] == [len(bytes_of(WHOLE[:1])), 0]
+    assert cluster.fetched == 1
+
+
+def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path) -> None:
+    cluster = MadeCluster(WHOLE, 10)
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
+    most = len(bytes_of(WHOLE))
+    with LogWriter(tmp_path, TOPIC, 0) as writer:
+        reader = LogReader(cluster, Pace(1, most_bytes=most))  # type: ignore[arg-type]
+        assert reader.read(TOPIC, partition, writer).failure is None
+    (segment,) = (tmp_path / f"{TOPIC}-0").glob("*.log")
+    assert segment.read_bytes() == bytes_of(WHOLE)

@@ -79,7 +79,7 @@ def _logged_sizes(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-METADATA_LOG, SIDE_FILE, PARTITION_METADATA, SEEN, _ = COUNT_SOURCES
+METADATA_LOG, _, SIDE_FILE, PARTITION_METADATA, SEEN, _ = COUNT_SOURCES
 COUNTS = pl.Schema(
     {"topic": pl.String, "topic_id": pl.String, "partitions": pl.Int32, "counted_by": pl.String}
 )

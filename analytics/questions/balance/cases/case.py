@@ -260,7 +260,14 @@ def _progress(row: Row) -> dict[tuple[str, int], int] | None:
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 _BY_TOPIC_ID = frozenset({CONSUMER, SHARE})
 
-COUNT_SOURCES = ("metadata_log", "side_file", "partition_metadata", "seen", "unknown")
+COUNT_SOURCES = (
+    "metadata_log",
+    "snapshot",
+    "side_file",
+    "partition_metadata",
+    "seen",
+    "unknown",
+)
 """How a topic's partition count is known, best first; `seen` is a lower bound."""
 
 

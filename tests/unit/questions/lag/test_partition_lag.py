@@ -22,6 +22,7 @@ from analytics.questions.lag.offsets import (
     OTHER_LOG,
     READ_BEFORE,
     REMOVED,
+    named_by_cluster,
 )
 from analytics.questions.lag.sums import group_capacity, sums_of
 from analytics.questions.lag.table import FORGOTTEN, MAY_BE_FORGOTTEN, UNBELIEVED, Lag
@@ -151,6 +152,45 @@ def test_an_offset_of_a_topic_that_was_made_again_has_no_lag() -> None:
     row = only(question.found())
 
     assert (row["lag"], row["verdict"], row["reason"]) == (None, "other_topic", OTHER_LOG)
+
+
+@pytest.mark.parametrize(
+    ("committed", "end", "lag"),
+    [
+        (7, 10, 3),
+        # It came after the first answer: the log had grown so far.
+        (12, 12, 0),
+        # Beyond what the log ever was.
+        (20, 15, -5),
+    ],
+)
+def test_of_two_ends_of_a_snapshot_the_earlier_one_that_fits_the_commit_counts(
+    committed: int, end: int, lag: int
+) -> None:
+    question = asked(committed=[commit(committed)], ends={("t", 0): (0, 15)})
+    later = pl.lit(10, pl.Int64).alias("first_end_offset"), pl.lit(15).alias("later_end_offset")
+    row = only(question.of(ends=question.question.ends.with_columns(later)).found())
+    assert (row["log_end_offset"], row["lag"]) == (end, lag)
+
+
+def test_an_end_from_elsewhere_is_not_held_against_those_of_a_snapshot() -> None:
+    question = asked(committed=[commit(7)], ends={("t", 0): (0, 14)})
+    later = pl.lit(10, pl.Int64).alias("first_end_offset"), pl.lit(15).alias("later_end_offset")
+    row = only(question.of(ends=question.question.ends.with_columns(later)).found())
+    assert row["log_end_offset"] == 14
+
+
+def test_a_name_that_the_cluster_has_for_another_id_is_no_longer_what_records_say() -> None:
+    rows = [
+        {"topic": "t", "topic_id": "old", "source": "record"},
+        {"topic": "t", "topic_id": "new", "source": "snapshot"},
+        {"topic": "u", "topic_id": "u", "source": "record"},
+        # Without ids nothing tells which one it is.
+        {"topic": "v", "topic_id": "v", "source": "record"},
+        {"topic": "v", "topic_id": None, "source": "snapshot"},
+    ]
+    kept = named_by_cluster(pl.DataFrame(rows)).to_dicts()
+    assert kept == rows[1:]
 
 
 def test_without_an_end_nothing_is_said_about_lag() -> None:

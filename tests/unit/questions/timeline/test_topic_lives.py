@@ -186,3 +186,14 @@ def test_all_commits_together_are_told_what_each_is(number: int) -> None:
     assert [{name: each[f"topic_{name}"] for name in names} for each in found] == [
         dict.fromkeys(names) | (topics.since(each) or {}) for each in commits
     ]
+
+
+def test_a_cluster_that_was_asked_knows_which_topic_of_the_name_there_is() -> None:
+    lives = life(OLD, source="record"), life(NEW, source="snapshot")
+    found = since(OLD, *lives)
+    assert (found["verdict"], found["at"], found["confidence"]) == (RECREATED, None, "medium")
+    assert found["reason"].endswith(f"and the cluster has {NEW}")
+    assert since(NEW, *lives) == {}
+    # It was asked at the end of the dump, and not before.
+    assert "verdict" not in since(OLD, *lives, is_end=False)
+    assert not_known(TopicLives({"orders": [lives[1]]})) is None

@@ -195,6 +195,24 @@ def test_the_topic_goes_before_all_brokers_and_a_person_before_what_brokers_say(
     assert tuple(settings.in_force("min.cleanable.dirty.ratio", TOPIC, 1)) == value
 
 
+def test_what_a_cluster_answered_counts_where_no_file_says_it() -> None:
+    names = ("resource_type", "resource", "name", "value")
+    answers = [
+        ("broker", "", "log.cleaner.min.cleanable.ratio", "0.3"),
+        ("broker", "2", "log.cleaner.min.cleanable.ratio", "0.2"),
+        ("topic", TOPIC, "cleanup.policy", "delete"),
+    ]
+    rows = [{**dict(zip(names, each, strict=True)), "source": "snapshot"} for each in answers]
+    settings = LogSettings.of(RULES, rows)
+    ratio = "min.cleanable.dirty.ratio"
+    assert tuple(settings.in_force(ratio, TOPIC, None)) == ("0.3", "snapshot")
+    assert tuple(settings.in_force(ratio, TOPIC, 2)) == ("0.2", "snapshot")
+    assert not settings.is_compacted(TOPIC)
+    brokers: dict[int | None, dict[str, str]] = {1: {"log.cleaner.min.cleanable.ratio": "0.4"}}
+    given = LogSettings.of(RULES, rows, brokers)
+    assert tuple(given.in_force(ratio, TOPIC, 1)) == ("0.4", "broker_config")
+
+
 def test_a_partition_that_the_earlier_dump_lacks_is_new_only_where_its_records_are() -> None:
     """Else that dump was taken without it, and nobody can tell how it grew."""
     lacking = {**EARLIER, "partitions": EARLIER["partitions"][:1]}
