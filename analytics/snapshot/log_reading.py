@@ -315,7 +315,9 @@ class LogReader:
         if most is None:
             return size
         if self._bytes >= most:
-            raise _NotReadError(f"no more is fetched than {most} bytes of all logs (--max-bytes)")
+            raise _NotReadError(
+                f"no more is fetched of all logs than the {most} bytes that are allowed"
+            )
         return min(size, most - self._bytes)
 
     def _check_leader(self, span: Span) -> None:

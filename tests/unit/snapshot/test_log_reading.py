@@ -256,7 +256,7 @@ def test_no_more_is_fetched_of_all_logs_than_is_allowed(tmp_path: Path, more: in
         folder.mkdir()
         with LogWriter(folder, TOPIC, 0) as writer:
             readings.append(reader.read(TOPIC, partition, writer))
-    why = f"no more is fetched than {most} bytes of all logs (--max-bytes)"
+    why = f"no more is fetched of all logs than the {most} bytes that are allowed"
     assert [each.failure for each in readings] == [why, why]
     # A batch that is begun comes whole; of the next log nothing is asked for.
     (segment,) = (tmp_path / "0" / f"{TOPIC}-0").glob("*.log")
