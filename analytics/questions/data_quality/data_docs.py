@@ -26,7 +26,7 @@ from schemas.expectation_suites import Expectation
 
 INDEX: Final = "index.html"
 _TEMPLATE: Final = "data_docs.j2"
-_RUN: Final = "groupscope audit"
+_RUN: Final = "audit by groupscope"
 _COLUMN: Final = "column"
 _COLUMNS_IN_ORDER: Final = "expect_table_columns_to_match_ordered_list"
 """Its renderer needs the columns that there are, which a row of `data_quality` does not have."""
