@@ -55,7 +55,9 @@ class MovingCluster:
         partition = Partition(0, 1, 3, [1], [1], None, None, None, None)
         topics = [INTERNAL] if names else [INTERNAL, "orders"]
         return Topics(
-            by_name={each: Topic(each, None, each == INTERNAL, [partition], None) for each in topics},
+            by_name={
+                each: Topic(each, None, each == INTERNAL, [partition], None) for each in topics
+            },
             errors={} if names else self.errors,
         )
 
