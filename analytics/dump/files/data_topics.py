@@ -52,7 +52,7 @@ class DataOffsets:
         log_start_offset: From the checkpoint, else the first file's base offset; None where an
             earlier leader epoch shows that there are files before it.
         log_end_offset: Last offset + 1; a lower bound where ``is_exact`` is false.
-        is_exact: The end was read from the last batch, not taken from a checkpoint.
+        is_exact: The end was read from the last batch, and no checkpoint says that there is more.
         leader_epochs: (epoch, first offset), from ``leader-epoch-checkpoint``.
     """
 
@@ -79,19 +79,25 @@ def data_topics(copies: Iterable[Copy]) -> list[DataTopic]:
 
 
 def data_offsets(partition: PartitionCopy) -> DataOffsets:
-    """Return where a copy of a partition starts and ends; its last file alone is looked into."""
+    """Return where a copy of a partition starts and ends; its last file alone is looked into.
+
+    No log ends before its high watermark. Where a checkpoint says so, either the files were copied
+    before it, or it is that of an earlier topic of the name: a broker that is killed leaves it. The
+    end of the files is what both allow, and is not exact.
+    """
     logs = partition.logs
     first = logs[0].base_offset if logs else 0
     end = end_of(logs[-1]) if logs else None
-    known = max(partition.high_watermark or 0, logs[-1].base_offset if logs else 0)
+    checkpointed = partition.high_watermark or 0
+    begun = logs[-1].base_offset if logs else 0
     return DataOffsets(
         topic=partition.topic,
         partition=partition.partition,
         copy=partition.copy,
         topic_id=partition.topic_id,
         log_start_offset=_start_of(partition, first),
-        log_end_offset=max(known, end or 0),
-        is_exact=end is not None,
+        log_end_offset=max(checkpointed, begun) if end is None else end,
+        is_exact=end is not None and end >= checkpointed,
         leader_epochs=partition.leader_epochs,
     )
 

@@ -64,6 +64,16 @@ def test_without_its_newest_file_the_high_watermark_is_a_lower_bound(disk: LogDi
     assert (found.log_end_offset, found.is_exact) == (60, False)
 
 
+@pytest.mark.parametrize(("high_watermark", "is_exact"), [(9, True), (14, True), (211, False)])
+def test_an_end_before_the_high_watermark_is_a_lower_bound(
+    disk: LogDir, high_watermark: int, is_exact: bool
+) -> None:
+    disk.partition("orders-3", {9: [written(9, 5)]})
+    disk.checkpoint("replication-offset-checkpoint", {"orders-3": high_watermark})
+    found = offsets_of(disk.path)
+    assert (found.log_end_offset, found.is_exact) == (14, is_exact)
+
+
 def test_an_empty_file_ends_where_it_begins(disk: LogDir) -> None:
     disk.partition("orders-3", {40: []})
     found = offsets_of(disk.path)
