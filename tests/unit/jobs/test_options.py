@@ -38,7 +38,7 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> click.Command:
 
     module = type(click)("decode")
     module.decode = decode  # type: ignore[attr-defined]
-    monkeypatch.setattr(commands.importlib, "import_module", lambda _: module)
+    monkeypatch.setattr(commands.importlib, "import_module", lambda *_: module)
     monkeypatch.setattr(CommandGroup, "list_commands", lambda *_: ["decode"])
     return click.command(cls=CommandGroup)(output_options(lambda: None))
 
