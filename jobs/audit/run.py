@@ -331,7 +331,7 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
         found.findings,
         found.counts,
         found.accepted,
-        incidents_in(found.incidents.incidents, found.incidents.parts),
+        incidents_in(*found.incidents),
         changes,
         audited.is_open or audited.state.exit_code == CANNOT_TELL,
     )

@@ -36,6 +36,7 @@ from reports.layout.section import (
     LongSection,
     Rows,
     Section,
+    first_rows,
     folded,
     raw_section,
     scanned,
@@ -176,12 +177,7 @@ class OwnedOffsets:
         """Return the first offsets."""
         if not most:
             return with_owners(self.expiration.first(0), self.described.first(0))
-        held: list[pa.Table] = []
-        for rows in self.pieces():
-            held.append(rows.slice(0, most - sum(each.num_rows for each in held)))
-            if sum(each.num_rows for each in held) == most:
-                break
-        return pa.concat_tables(held)
+        return first_rows(self.pieces(), most)
 
     def whole(self) -> pa.Table:
         """Return all offsets."""

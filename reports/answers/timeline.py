@@ -22,6 +22,7 @@ from reports.layout.section import (
     LongSection,
     Rows,
     Section,
+    first_rows,
     heads_of,
     raw_section,
     table_section,
@@ -157,12 +158,7 @@ class MergedVerdicts:
 
     def first(self, most: int) -> pa.Table:
         """Return the first ones."""
-        found: list[pa.Table] = []
-        for rows in self.pieces():
-            found.append(rows.slice(0, most - sum(each.num_rows for each in found)))
-            if sum(each.num_rows for each in found) >= most:
-                break
-        return pa.concat_tables(found)
+        return first_rows(self.pieces(), most)
 
     def whole(self) -> pa.Table:
         """Return all of them."""

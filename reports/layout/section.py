@@ -199,6 +199,16 @@ def _fill(held: list[pa.Table], rows: pa.Table, most: int | None) -> None:
         held.append(rows.take(pa.array(range(min(room, rows.num_rows)), pa.int64())))
 
 
+def first_rows(pieces: Iterable[pa.Table], most: int) -> pa.Table:
+    """Return the first rows of pieces of a table, at least one; no more of them are read."""
+    held: list[pa.Table] = []
+    for rows in pieces:
+        _fill(held, rows, most)
+        if sum(each.num_rows for each in held) >= most:
+            break
+    return pa.concat_tables(held)
+
+
 def problems_of(section: Section) -> pa.ChunkedArray:
     """Return which rows say that something went wrong: none of a table that marks none."""
     if section.problem is None:

@@ -14,7 +14,6 @@ import pytest
 from analytics.snapshot.client_properties import ClientSettings
 from analytics.snapshot.cluster_connection import ClusterConnection
 from analytics.snapshot.taking import Limits, take_snapshot
-from schemas.snapshot import Snapshot, read_snapshot
 from tests.brokers.record_snapshot import SMALL_BYTES
 from tests.support.recorded_cluster import (
     API_VERSIONS,
@@ -26,7 +25,9 @@ from tests.support.recorded_cluster import (
     RECORDING,
     Change,
     Request,
+    document,
     recorded_cluster,
+    snapshot_of_recording,
 )
 
 if TYPE_CHECKING:
@@ -41,15 +42,7 @@ UNFINISHED = ".unfinished-snapshot"
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory, groupscope: Groupscope) -> Path:
     """The recorded cluster's snapshot."""
-    out = tmp_path_factory.mktemp("snapshot") / "dump"
-    with recorded_cluster(RECORDING) as address:
-        ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out)
-    assert ran.returncode == 0, ran.stderr
-    return out
-
-
-def document(out: Path) -> Snapshot:
-    return read_snapshot((out / "snapshot.json").read_bytes(), str(out))
+    return snapshot_of_recording(groupscope, tmp_path_factory.mktemp("snapshot") / "dump")
 
 
 def logs_of(out: Path) -> dict[str, bytes]:

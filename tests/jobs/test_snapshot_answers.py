@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schemas.snapshot import Setting, Snapshot, read_snapshot
-from tests.support.recorded_cluster import DESCRIBE_CONFIGS, RECORDING, Request, recorded_cluster
+from schemas.snapshot import Setting
+from tests.support.recorded_cluster import (
+    DESCRIBE_CONFIGS,
+    RECORDING,
+    Request,
+    document,
+    recorded_cluster,
+    snapshot_of_recording,
+)
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
@@ -22,15 +29,7 @@ RETENTION_MINUTES = "11"
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory, groupscope: Groupscope) -> Path:
     """The recorded cluster's snapshot."""
-    out = tmp_path_factory.mktemp("snapshot") / "dump"
-    with recorded_cluster(RECORDING) as address:
-        ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out)
-    assert ran.returncode == 0, ran.stderr
-    return out
-
-
-def document(out: Path) -> Snapshot:
-    return read_snapshot((out / "snapshot.json").read_bytes(), str(out))
+    return snapshot_of_recording(groupscope, tmp_path_factory.mktemp("snapshot") / "dump")
 
 
 def test_settings_are_those_of_brokers_and_what_is_set_for_topics_and_groups(taken: Path) -> None:

@@ -17,7 +17,12 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from schemas.snapshot import Snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    from tests.conftest import Groupscope
 
 API_VERSIONS, METADATA, LIST_OFFSETS, FETCH, LIST_GROUPS = 18, 3, 2, 1, 16
 DESCRIBE_CONFIGS = 32
@@ -191,3 +196,16 @@ def encoded_metadata(request: Request, metadata: Any) -> bytes:
 
 def _tags(request: Request) -> int:
     return 1 if request.api == METADATA and request.version >= 9 else 0
+
+
+def snapshot_of_recording(groupscope: Groupscope, out: Path) -> Path:
+    """Take a snapshot of the recorded cluster; return where it is."""
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out)
+    assert ran.returncode == 0, ran.stderr
+    return out
+
+
+def document(out: Path) -> Snapshot:
+    """Return what a snapshot's `snapshot.json` says."""
+    return read_snapshot((out / "snapshot.json").read_bytes(), str(out))
