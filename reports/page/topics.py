@@ -211,9 +211,7 @@ def _clauses(findings: pa.Table, on_page: frozenset[str]) -> Iterator[Clause]:
 
 def _pieces(read: WorkspaceTables, name: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Yield the rows of a table in any order; at least once."""
-    there = read.has(name)
-    pieces = read.tables.pieces(name, columns) if there else iter([read.rows(name, columns)])
-    for each in pieces:
+    for each in read.scan(name, columns):
         yield pl.DataFrame(pl.from_arrow(each)).with_columns(pl.col("topic").cast(pl.String))
 
 

@@ -86,25 +86,22 @@ def incident_sums(findings: pa.Table, elections: Elections) -> IncidentSums:
         elections: Lines that elections ended.
     """
     rows = _with_causes(polars_rows(findings), elections)
-    groups = pl.col("group_id").drop_nulls().n_unique().cast(pl.Int64)
+    has_group = pl.col("group_id").is_not_null()
+    is_first_of_group = has_group & pl.struct(*_PART, "group_id").is_first_distinct()
     one_each = rows.with_columns(
         findings=pl.lit(1, pl.Int64),
-        groups=pl.lit(0, pl.Int64),
+        groups=is_first_of_group.cast(pl.Int64),
         group_ids=pl.concat_list("group_id").list.drop_nulls(),
     )
-    rules = (
-        _summed(one_each)
-        .drop("groups")
-        .join(rows.group_by(_PART).agg(groups.alias("groups")), on=_PART)
-    )
+    groups = pl.col("group_id").drop_nulls().n_unique().cast(pl.Int64)
     is_alone = (pl.len().over(_CAUSE) == 1) & (pl.col("cause") != _NONE)
     apart = (
-        rows.filter((pl.col("cause") == _NONE) & pl.col("group_id").is_not_null())
+        rows.filter((pl.col("cause") == _NONE) & has_group)
         .select("rule", "group_id", is_apart=True)
         .unique()
     )
     return IncidentSums(
-        rules,
+        _summed(one_each),
         rows.filter(pl.col("cause") != _NONE).group_by(_CAUSE).agg(groups.alias("groups")),
         rows.filter(is_alone)
         .select(*_PART, "group_id")
@@ -123,7 +120,6 @@ def _summed(rows: pl.DataFrame) -> pl.DataFrame:
     ids = (
         pl.col("group_ids")
         .explode(empty_as_null=False, keep_nulls=False)
-        .drop_nulls()
         .unique()
         .sort()
         .head(MOST_NAMED)
