@@ -27,7 +27,7 @@ from analytics.questions.lag.offsets import GroupTables
 from analytics.questions.lag.pace import log_ends
 from analytics.questions.lag.table import LagQuestion, evaluate_lag
 from analytics.replayed.end_offsets import SAMPLES
-from analytics.replayed.whole_groups import group_reads
+from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from benchmarks.beside_counting import COUNTING, beside_counting, highest_memory
@@ -45,6 +45,7 @@ _FILES, _ROW_GROUP = 10, 1 << 20
 _START_US, _STEP_US = 1_780_000_000_000_000, 1000
 _TEXT, _LONG, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
 _QUARTER = 4
+_AT_ONCE = 2_000_000
 
 
 def run(data: Data) -> list[Report]:
@@ -71,9 +72,9 @@ def walk(folder: Path | str) -> int:
     now = datetime.fromtimestamp(_START_US / 1e6 + 86_400, UTC)
     asked = LagQuestion(_nothing("topics"), ends, _samples(), now, lag_rules())
     stored = StoredTables(Workspace(str(folder)))
-    parts = group_reads(stored, {"offset_history": HISTORY})
-    found = (evaluate_lag(asked, nothing, read()["offset_history"]) for read in parts)
-    return sum(each.rows.height + each.statuses.height + each.moves.height for each in found)
+    with stored_parts(stored, {"offset_history": HISTORY}, _AT_ONCE) as parts:
+        found = (evaluate_lag(asked, nothing, each.read()["offset_history"]) for each in parts)
+        return sum(each.rows.height + each.statuses.height + each.moves.height for each in found)
 
 
 def _nothing(name: str) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import pickle
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from analytics.contracts import table_of_frame
 from analytics.locations import open_location
 from analytics.replay.log.row_columns import arrow_rows
+from analytics.tables.buckets import GroupBucket
 from analytics.tables.parted_table import Order, PartedTable, by_key
 from analytics.workspace import read_staged
 from schemas import tables
@@ -79,8 +80,31 @@ _ROW_GROUP: Final = 50_000
 _ROW_GROUP_BYTES: Final = 1 << 20
 """What is read of a file at once, where a reader has all files of a table open to merge them."""
 
-ReadPart = Callable[[], dict[str, pl.DataFrame]]
-"""Gives by name the rows of some groups, all of each."""
+
+@dataclass(frozen=True)
+class GroupPart:
+    """What is read of some whole groups.
+
+    Attributes:
+        read: Gives by name the rows of some groups, all of each.
+        groups: Which groups these are: files of what is made of them say it, so that these rows are
+            found again. None is all groups, or groups that no number tells.
+    """
+
+    read: Callable[[], Mapping[str, pl.DataFrame]]
+    groups: GroupBucket | None = None
+
+    def then(self, make: Callable[..., Mapping[str, pl.DataFrame]], *others: Any) -> GroupPart:  # noqa: ANN401
+        """Return what gives what a function makes of the rows, which it takes first."""
+        return replace(self, read=partial(_then, self.read, make, others))
+
+
+def _then(
+    read: Callable[[], Mapping[str, pl.DataFrame]],
+    make: Callable[..., Mapping[str, pl.DataFrame]],
+    others: tuple[Any, ...],
+) -> Mapping[str, pl.DataFrame]:
+    return make(read(), *others)
 
 
 class PartAnswer(NamedTuple):
@@ -147,7 +171,7 @@ class PartRunner:
         return PartRunner, ()
 
     def run(
-        self, make: MakePart, parts: Sequence[ReadPart], orders: Mapping[str, Order] | None = None
+        self, make: MakePart, parts: Sequence[GroupPart], orders: Mapping[str, Order] | None = None
     ) -> PartAnswers:
         """Make the answers of all parts.
 
@@ -182,12 +206,13 @@ class PartRunner:
 @dataclass(frozen=True)
 class _PartWork:
     make: MakePart
-    parts: Sequence[ReadPart]
+    parts: Sequence[GroupPart]
     folder: str | None
 
     def run(self, number: int) -> _PartResult:
         """Make the answer of one part."""
-        answer = self.make(self.parts[number]())
+        part = self.parts[number]
+        answer = self.make(part.read())
         found = {
             name: table_of_frame(name, rows) if name in tables() else arrow_rows(rows)
             for name, rows in answer.tables.items()
@@ -196,7 +221,9 @@ class _PartWork:
         if self.folder is None:
             return _PartResult(found, schemas, answer.sums)
         written = {
-            name: _write(self.folder, name, rows) for name, rows in found.items() if rows.num_rows
+            name: _write(self.folder, name, rows, part.groups)
+            for name, rows in found.items()
+            if rows.num_rows
         }
         return _PartResult(written, schemas, answer.sums)
 
@@ -206,11 +233,12 @@ def _run_part(place: str, number: int) -> _PartResult:
     return work.run(number)
 
 
-def _write(folder: str, name: str, rows: pa.Table) -> str:
+def _write(folder: str, name: str, rows: pa.Table, groups: GroupBucket | None) -> str:
     """Write rows of a part; return where. Each attempt has a file of its own."""
     location = f"{folder}/{name}-{uuid.uuid4().hex}.parquet"
     filesystem, path = open_location(location)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     long = max(_ROW_GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
-    pq.write_table(rows, path, filesystem=filesystem, row_group_size=min(long, _ROW_GROUP))
+    labelled = rows.replace_schema_metadata(None if groups is None else groups.label)
+    pq.write_table(labelled, path, filesystem=filesystem, row_group_size=min(long, _ROW_GROUP))
     return location

@@ -24,7 +24,7 @@ from analytics.locations import open_location
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.spark_tasks import run_tasks
-from analytics.tables.buckets import Bucket, BucketFiles, rows_of_bucket
+from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, rows_of_bucket
 from analytics.tables.record_keys import key_hash
 from analytics.tables.record_reader import RecordFile
 from analytics.tables.stored_tables import folder_of
@@ -190,17 +190,17 @@ def _bucket_of(table: str, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
     """Return the number of the bucket that a record is in."""
     first: dict[int, int] = {}
     parts: dict[int, int] = {}
-    rest = 0
+    rest, rest_parts = 0, 1
     for number, each in enumerate(buckets):
         if each.topic != topic:
             continue
         if each.is_rest:
-            rest = number
+            rest, rest_parts = number - each.part, each.parts
             continue
         for partition in each.partitions:
             first.setdefault(partition, number)
             parts[partition] = each.parts
-    return _of(first, rest) + key_hash(table, topic) % _of(parts, 1)
+    return _of(first, rest) + key_hash(table, topic) % _of(parts, rest_parts)
 
 
 def _of(numbers: Mapping[int, int], otherwise: int) -> pl.Expr:
@@ -254,7 +254,8 @@ class BucketPass:
 
         def keep(name: str, rows: pl.DataFrame) -> None:
             if rows.height:
-                parts.append(_write_part(self.staging, name, rows))
+                groups = self.buckets[number].groups
+                parts.append(_write_part(self.staging, name, rows, groups))
 
         keep_tables(written_steps(self.work), here, keep)
         gathered = {name: here[name] for name in self.work.gathered}
@@ -328,14 +329,15 @@ def run_task(place: str, number: int) -> Report | str:
     return work.run(number)
 
 
-def _write_part(staging: str, name: str, rows: pl.DataFrame) -> Part:
+def _write_part(staging: str, name: str, rows: pl.DataFrame, groups: GroupBucket | None) -> Part:
     filesystem, root = open_location(staging)
     folder = f"{root}/{name}"
     filesystem.create_dir(folder, recursive=True)
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
+    # Polars' own texts are written as they are; a file need not say that they were polars'.
+    written = rows.to_arrow(compat_level=pl.CompatLevel.newest())
     pq.write_table(
-        # Polars' own texts are written as they are; a file need not say that they were polars'.
-        rows.to_arrow(compat_level=pl.CompatLevel.newest()),
+        written.replace_schema_metadata(None if groups is None else groups.label),
         path,
         filesystem=filesystem,
         store_schema=False,

@@ -1,109 +1,53 @@
 """Whole groups of tables of any size, some at a time: memory is bounded by what is held together.
 
-A large replay writes files that together hold whole groups: which of them share a group is looked
-up in them, and not taken from their names. Other rows are laid out in a temporary folder by a hash
-of the group, so a file is read once, whatever the number of parts.
+Files of a large workspace say of which groups their rows are (`GroupBucket`), so that what was made
+of the same groups is read together, wherever it is asked for. Other rows are laid out by a hash of
+the group in a temporary folder: a file is read once, whatever the number of parts.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs
 
+from analytics.engine.part_runs import GroupPart
+from analytics.errors import WorkspaceError
 from analytics.locations import open_location
-from analytics.tables.buckets import BucketFiles, rows_of_bucket
+from analytics.replay.log.row_columns import polars_rows
+from analytics.tables.buckets import BucketFiles, GroupBucket, rows_of_bucket
+from analytics.tables.parted_table import PartedTable
 from analytics.tables.record_keys import spread
-from analytics.tables.stored_tables import EVERY
+from analytics.tables.stored_tables import EVERY, EVERYTHING
 from analytics.workspace import reading
 
 if TYPE_CHECKING:
     from analytics.tables.stored_tables import StoredTables
 
-GroupPart = Callable[[], dict[str, pl.DataFrame]]
-"""Gives by name the rows of some groups, all of each."""
-_ROWS_AT_ONCE = 2_000_000
-"""Rows of all tables together; one group may have more."""
-
-_FEW_MORE: Final = 1.25
-"""Files with so many times the rows are still read together: each range would read them anew."""
-
+_GROUP: Final = "group_id"
 _WRITTEN_BYTES: Final = 16 << 20
 _MOST_PARTS: Final = 400
 """So many files are open at the same time."""
+_SOME_MORE: Final = 2
+"""Buckets with so many times the rows are still read as they are."""
+_MOST_READS: Final = 8
+"""So many times a file is read at most, each time for some of its groups."""
 
-_Files = Mapping[str, Sequence[str]]
-"""By name of a table the paths of some of its files."""
-
-
-def group_reads(
-    tables: StoredTables, needed: Mapping[str, Sequence[str]], at_once: int = _ROWS_AT_ONCE
-) -> list[GroupPart]:
-    """Return what reads tables of whole groups, some groups a part; the parts come in any order.
-
-    Args:
-        tables: As far as groups are wanted.
-        needed: By name of a table with groups, the columns that are read.
-        at_once: How many rows are read together, about.
-    """
-    if tables.count(*needed) <= at_once:
-        return [partial(_read, tables, needed)]
-    return [
-        partial(_read, tables, needed, where, lot.files)
-        for lot in whole_files(tables, list(needed), at_once)
-        for where in (_ranges(tables, lot, at_once) if lot.rows > _FEW_MORE * at_once else [None])
-    ]
-
-
-@contextmanager
-def stored_parts(
-    tables: StoredTables,
-    needed: Mapping[str, Sequence[str]],
-    at_once: int,
-    beside: str | None = None,
-) -> Iterator[Sequence[GroupPart]]:
-    """Give tables in parts of whole groups: by their files where these hold whole groups.
-
-    Other files are read once, and laid out.
-
-    Args:
-        tables: As far as groups are wanted.
-        needed: By name of a table with groups, the columns that are read, `group_id` among them.
-        at_once: How many rows a part has, about.
-        beside: As `group_parts` takes it.
-
-    Yields:
-        The parts, as long as their folder is there.
-    """
-    count = tables.count(*needed)
-    lots = whole_files(tables, list(needed), at_once) if count > at_once else []
-    if lots and max(lot.rows for lot in lots) <= _FEW_MORE * at_once:
-        yield [partial(_read, tables, needed, None, lot.files) for lot in lots]
-        return
-    rows = {name: stored_rows(tables, name, columns) for name, columns in needed.items()}
-    with group_parts(rows, parts_for(count, at_once), beside) as parts:
-        yield parts
-
-
-def _read(
-    tables: StoredTables,
-    needed: Mapping[str, Sequence[str]],
-    where: pc.Expression | None = None,
-    files: _Files | None = None,
-) -> dict[str, pl.DataFrame]:
-    return {
-        name: frame_of(tables.read(name, columns, where, files[name] if files else None))
-        for name, columns in needed.items()
-    }
+Keep = Callable[[pl.DataFrame], pl.DataFrame]
+"""Returns the rows of some that are wanted; for Spark a function of a module, or a partial."""
 
 
 def frame_of(rows: pa.Table) -> pl.DataFrame:
@@ -111,33 +55,11 @@ def frame_of(rows: pa.Table) -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(rows))
 
 
-def _ranges(tables: StoredTables, lot: _Lot, at_once: int) -> list[pc.Expression]:
-    """Return conditions on `group_id`, each of groups with about as many rows as are read at once.
-
-    Files are sorted by it: of one in several row groups what a condition leaves out is not read.
-    """
-    rows = pl.concat(
-        frame_of(tables.read(name, ["group_id"], files=files)).group_by("group_id").len()
-        for name, files in lot.files.items()
-    )
-    so_far = pl.col("len").cum_sum() - pl.col("len")
-    bounds = (
-        rows.group_by("group_id")
-        .agg(pl.col("len").sum())
-        .sort("group_id")
-        .with_columns((so_far // at_once).alias("bucket"))
-        .group_by("bucket", maintain_order=True)
-        .agg(pl.col("group_id").first().alias("first"), pl.col("group_id").last().alias("last"))
-    )
-    group = pc.field("group_id")
-    return [
-        (group >= first) & (group <= last)
-        for first, last in bounds.select("first", "last").iter_rows()
-    ]
+# What rows of groups are read of.
 
 
 class GroupRows(NamedTuple):
-    """Rows that are of groups.
+    """Rows that are of groups, and nobody knows where those of which groups are.
 
     Attributes:
         pieces: The rows, some after the others; at least one frame, possibly without rows.
@@ -149,16 +71,335 @@ class GroupRows(NamedTuple):
     group: pl.Expr
     left_out: Sequence[str] = ()
 
-    def whole(self) -> pl.DataFrame:
-        """Return all rows together."""
-        return pl.concat(self.pieces).drop(self.left_out)
+
+@dataclass(frozen=True)
+class StoredGroups:
+    """Rows of a table of a workspace that has `group_id` among its columns.
+
+    Attributes:
+        tables: Where it is, as far as groups are wanted.
+        name: Its name.
+        columns: Those that are read.
+        where: Which rows are; None is all.
+        keep: Takes those that are read, and returns those that are wanted; None is all.
+        left_out: Columns that say of which group a row is, and nothing more.
+        paths: Its files that are read; None is all.
+    """
+
+    tables: StoredTables
+    name: str
+    columns: Sequence[str]
+    where: pc.Expression | None = None
+    keep: Keep | None = None
+    left_out: Sequence[str] = ()
+    paths: tuple[str, ...] | None = None
+
+    def by_file(self) -> Iterator[_GroupFile]:
+        """Yield what each file says of its rows.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        filesystem = self.tables.workspace.filesystem
+        for path in self.tables.files(self.name):
+            with reading(path), filesystem.open_input_file(path) as source:
+                yield _group_file(source, replace(self, paths=(path,)))
+
+    def num_rows(self, files: Sequence[_GroupFile]) -> int:
+        """Return how many rows are wanted, of all that are in its files."""
+        if self.where is None and self.tables.selection == EVERYTHING:
+            return sum(each.rows for each in files)
+        return self.tables.count(self.name, where=self.where)
+
+    def together(self, others: Sequence[StoredGroups]) -> StoredGroups:
+        """Return what reads the files of this and of others."""
+        paths = chain.from_iterable(each.paths or () for each in (self, *others))
+        return replace(self, paths=tuple(paths))
+
+    def none_of_them(self) -> StoredGroups:
+        """Return what reads no file."""
+        return replace(self, paths=())
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows, some after the others; at least one frame."""
+        if self.paths is None:
+            found = self.tables.pieces(
+                self.name, self.columns, EVERY if self.where is None else self.where
+            )
+        else:
+            read = partial(self.tables.read, self.name, self.columns, self.where)
+            nothing = self.tables.schema(self.name).empty_table().select(list(self.columns))
+            found = chain([nothing], (read([path]) for path in self.paths))
+        for each in found:
+            yield _kept(frame_of(each), self.keep)
+
+
+@dataclass(frozen=True)
+class PartedGroups:
+    """Rows of a table in parts that has `group_id` among its columns.
+
+    Attributes:
+        table: The table.
+        columns: Those that are read.
+        keep: Takes those that are read, and returns those that are wanted; None is all.
+        left_out: Columns that say of which group a row is, and nothing more.
+    """
+
+    table: PartedTable
+    columns: Sequence[str]
+    keep: Keep | None = None
+    left_out: Sequence[str] = ()
+
+    def by_file(self) -> Iterator[_GroupFile]:
+        """Yield what each part says of its rows."""
+        for part in self.table.parts:
+            only = replace(self, table=replace(self.table, parts=[part]))
+            if not isinstance(part, str):
+                yield _GroupFile(None, part.num_rows, only)
+                continue
+            filesystem, path = open_location(part)
+            with reading(path), filesystem.open_input_file(path) as source:
+                yield _group_file(source, only)
+
+    def num_rows(self, files: Sequence[_GroupFile]) -> int:
+        """Return how many rows are in its parts."""
+        return sum(each.rows for each in files)
+
+    def together(self, others: Sequence[PartedGroups]) -> PartedGroups:
+        """Return what reads the parts of this and of others."""
+        parts = chain.from_iterable(each.table.parts for each in (self, *others))
+        return replace(self, table=replace(self.table, parts=list(parts)))
+
+    def none_of_them(self) -> PartedGroups:
+        """Return what reads no part."""
+        return replace(self, table=replace(self.table, parts=[]))
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows, some after the others; at least one frame."""
+        for each in self.table.scan(self.columns):
+            yield _kept(polars_rows(each), self.keep)
+
+
+GroupFiles = StoredGroups | PartedGroups
+"""Rows in files that may say of which groups they are."""
 
 
 def stored_rows(
-    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression = EVERY
+    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression | None = None
 ) -> GroupRows:
-    """Return rows of a stored table that has `group_id` among the columns."""
-    return GroupRows(map(frame_of, tables.pieces(name, columns, where)), pl.col("group_id"))
+    """Return rows of a table of a workspace, to be laid out with others."""
+    return GroupRows(StoredGroups(tables, name, columns, where).pieces(), pl.col(_GROUP))
+
+
+def buckets_of_groups(tables: StoredTables, name: str) -> int | None:
+    """Return among how many buckets the groups of a table's files are divided; None: no file says.
+
+    Raises:
+        WorkspaceError: A file is damaged.
+    """
+    of_files = (each.groups for each in StoredGroups(tables, name, [_GROUP]).by_file())
+    return next((each.parts for each in of_files if each is not None), None)
+
+
+class _GroupFile(NamedTuple):
+    groups: GroupBucket | None
+    rows: int
+    source: Any
+
+
+def _group_file(source: pa.NativeFile, files: GroupFiles) -> _GroupFile:
+    footer = pq.read_metadata(source)
+    return _GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
+
+
+def _kept(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
+    return rows if keep is None else keep(rows)
+
+
+def whole(source: GroupRows | GroupFiles) -> pl.DataFrame:
+    """Return all rows together."""
+    pieces = source.pieces if isinstance(source, GroupRows) else source.pieces()
+    return pl.concat(pieces).drop(source.left_out)
+
+
+# Their parts.
+
+
+class RowsByTable(Mapping[str, pl.DataFrame]):
+    """Rows of some groups by the name of their table; a table is read when it is asked for."""
+
+    def __init__(self, reads: Mapping[str, Callable[[], pl.DataFrame]]) -> None:
+        self._reads = reads
+        self._held: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in self._held:
+            self._held[name] = self._reads[name]()
+        return self._held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reads)
+
+    def __len__(self) -> int:
+        return len(self._reads)
+
+    def let_go(self) -> None:
+        """Hold nothing any longer: a table is read anew when it is asked for again."""
+        self._held.clear()
+
+
+@contextmanager
+def stored_parts(
+    tables: StoredTables,
+    needed: Mapping[str, Sequence[str]],
+    at_once: int,
+    beside: str | None = None,
+) -> Iterator[Sequence[GroupPart]]:
+    """Give tables in parts of whole groups, as `whole_group_parts` does.
+
+    Args:
+        tables: As far as groups are wanted.
+        needed: By name of a table with groups, the columns that are read, `group_id` among them.
+        at_once: How many rows a part has, about.
+        beside: As `group_parts` takes it.
+    """
+    sources = {name: StoredGroups(tables, name, columns) for name, columns in needed.items()}
+    with whole_group_parts(sources, at_once, beside) as parts:
+        yield parts
+
+
+@contextmanager
+def whole_group_parts(
+    sources: Mapping[str, GroupRows | GroupFiles],
+    at_once: int,
+    beside: str | None = None,
+    count: int = 0,
+) -> Iterator[Sequence[GroupPart]]:
+    """Give rows of groups in parts: by files that say whose rows they have; others are laid out.
+
+    Args:
+        sources: By name.
+        at_once: How many rows a part has, about; one group may have more.
+        beside: As `group_parts` takes it.
+        count: How many rows those have that are in no files.
+
+    Yields:
+        The parts, as long as what was laid out of them is there; several can be sent to other
+        processes.
+    """
+    files = {
+        name: list(source.by_file())
+        for name, source in sources.items()
+        if not isinstance(source, GroupRows)
+    }
+    rows = count + sum(
+        source.num_rows(files[name])
+        for name, source in sources.items()
+        if not isinstance(source, GroupRows)
+    )
+    if rows <= at_once:
+        yield [GroupPart(partial(_rows_of_all, sources))]
+        return
+    buckets, parts = _division([each for some in files.values() for each in some], rows, at_once)
+    by_bucket = [_files_of_bucket(files, number, buckets) for number in range(buckets)]
+    others = {name: _others(source, files, name, buckets) for name, source in sources.items()}
+    laid_out = {name: each for name, each in others.items() if each is not None}
+    empty = {
+        name: next(iter(_none_of_them(sources[name]).pieces())).drop(sources[name].left_out)
+        for name in sources.keys() - laid_out.keys()
+    }
+    with _folder(beside) if laid_out else nullcontext("") as folder:
+        empty |= {name: _laid_out(folder, name, each, parts) for name, each in laid_out.items()}
+        yield [
+            _part(
+                {
+                    name: _TableRead(
+                        empty[name],
+                        folder if name in laid_out else None,
+                        by_bucket[number % buckets].get(name),
+                        parts > buckets,
+                    )
+                    for name in sources
+                },
+                GroupBucket(number, parts),
+            )
+            for number in range(parts)
+        ]
+
+
+def _rows_of_all(sources: Mapping[str, GroupRows | GroupFiles]) -> RowsByTable:
+    return RowsByTable({name: partial(whole, each) for name, each in sources.items()})
+
+
+def _division(files: Sequence[_GroupFile], rows: int, at_once: int) -> tuple[int, int]:
+    """Return by how many buckets files are read, and in how many parts rows are.
+
+    A part is of a bucket, or of a part of one where it has many rows.
+    """
+    told: Counter[int] = Counter()
+    for each in files:
+        if each.groups is not None:
+            told[each.groups.parts] += each.rows
+    if not told:
+        parts = parts_for(rows, at_once)
+        return parts, parts
+    buckets = max(told, key=lambda parts: sum(told[each] for each in told if each % parts == 0))
+    of_bucket: Counter[int] = Counter()
+    for each in files:
+        if each.groups is not None and each.groups.is_within(buckets):
+            of_bucket[each.groups.part % buckets] += each.rows
+    elsewhere = rows - of_bucket.total()
+    most = max(of_bucket.values(), default=0) + elsewhere // buckets
+    reads = 1 if most <= _SOME_MORE * at_once else -(-most // at_once)
+    return buckets, buckets * min(reads, _MOST_READS, max(_MOST_PARTS // buckets, 1))
+
+
+def _files_of_bucket(
+    files: Mapping[str, Sequence[_GroupFile]], number: int, buckets: int
+) -> dict[str, GroupFiles]:
+    """Return by name what reads the files that have rows of a bucket's groups alone."""
+    found: dict[str, GroupFiles] = {}
+    for name, some in files.items():
+        its = [
+            each.source
+            for each in some
+            if each.groups is not None
+            and each.groups.is_within(buckets)
+            and each.groups.part % buckets == number
+        ]
+        if its:
+            found[name] = its[0].together(its[1:])
+    return found
+
+
+def _others(
+    source: GroupRows | GroupFiles,
+    files: Mapping[str, Sequence[_GroupFile]],
+    name: str,
+    buckets: int,
+) -> GroupRows | None:
+    """Return the rows of which no file says whose they are; None where there is none."""
+    if isinstance(source, GroupRows):
+        return source
+    its = [
+        each.source
+        for each in files[name]
+        if each.groups is None or not each.groups.is_within(buckets)
+    ]
+    if not its:
+        return None
+    others = its[0].together(its[1:])
+    return GroupRows(others.pieces(), pl.col(_GROUP), source.left_out)
+
+
+def _none_of_them(source: GroupRows | GroupFiles) -> GroupFiles:
+    assert not isinstance(source, GroupRows), "rows in no files are laid out"
+    return source.none_of_them()
+
+
+def parts_for(rows: int, at_once: int) -> int:
+    """Return into how many parts rows are laid out, so that no more are held than are wanted."""
+    return min(max(-(-rows // at_once), 1), _MOST_PARTS)
 
 
 @contextmanager
@@ -183,26 +424,23 @@ def parts_of_both(
         ``to_<name>``; as long as their folder is there.
     """
     of_state = dict(zip(("from", "to"), states, strict=True))
-    count = parts_for(sum(tables.count(*needed) for tables in states), at_once)
-    rows = {
-        f"{word}_{name}": stored_rows(tables, name, columns, conditions.get(name, EVERY))
+    sources = {
+        f"{word}_{name}": StoredGroups(tables, name, columns, conditions.get(name))
         for word, tables in of_state.items()
         for name, columns in needed.items()
     }
-    with group_parts(rows, count, beside) as parts:
+    with whole_group_parts(sources, at_once, beside) as parts:
         yield parts
 
 
-def parts_for(rows: int, at_once: int) -> int:
-    """Return into how many parts rows are laid out, so that no more are held than are wanted."""
-    return min(max(-(-rows // at_once), 1), _MOST_PARTS)
+# Rows that are laid out.
 
 
 @contextmanager
 def group_parts(
     tables: Mapping[str, GroupRows], parts: int, beside: str | None = None
 ) -> Iterator[Sequence[GroupPart]]:
-    """Give rows of groups in parts, in memory where there is one part.
+    """Give rows that are alike, in whatever `group` is, in parts; in memory where there is one.
 
     Args:
         tables: By name. They are read when this is entered, or of one part when that is asked for.
@@ -214,11 +452,13 @@ def group_parts(
         The parts, as long as their folder is there; several can be sent to other processes.
     """
     if parts == 1:
-        yield [lambda: {name: rows.whole() for name, rows in tables.items()}]
+        yield [GroupPart(partial(_rows_of_all, tables))]
         return
     with _folder(beside) as folder:
         empty = {name: _laid_out(folder, name, rows, parts) for name, rows in tables.items()}
-        yield [partial(_part, folder, number, empty) for number in range(parts)]
+        reads = {name: _TableRead(nothing, folder) for name, nothing in empty.items()}
+        # What rows are alike in need not be their group: nobody shall take it for that.
+        yield [replace(_part(reads, GroupBucket(n, parts)), groups=None) for n in range(parts)]
 
 
 @contextmanager
@@ -266,75 +506,50 @@ def _larger(pieces: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     yield pl.concat(held)
 
 
-def _part(folder: str, number: int, empty: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    return {
-        name: pl.concat([nothing, *rows_of_bucket(folder, number, name)])
-        for name, nothing in empty.items()
-    }
+@dataclass(frozen=True)
+class _TableRead:
+    """How the rows of a table in a part are read.
 
-
-class _File(NamedTuple):
-    table: str
-    path: str
-    rows: int
-    groups: pl.Series
-
-
-class _Lot(NamedTuple):
-    files: _Files
-    rows: int
-
-
-def whole_files(tables: StoredTables, names: Sequence[str], at_once: int) -> list[_Lot]:
-    """Return all files of tables, in lots that share no group.
-
-    Args:
-        tables: Where the files are.
-        names: Of tables that have `group_id`.
-        at_once: How many rows a lot has, but for files that share groups and have more.
+    Attributes:
+        nothing: The table without rows.
+        folder: Where rows were laid out; None where none were.
+        files: Those that have rows of the part; None where there are none.
+        has_others: Whether they have rows of other parts, too.
     """
-    lots: list[tuple[dict[str, list[str]], int]] = []
-    for some in _together(list(_files(tables, names))):
-        rows = sum(each.rows for each in some)
-        if not lots or lots[-1][1] + rows > at_once:
-            lots.append(({name: [] for name in names}, 0))
-        files, held = lots[-1]
-        for each in some:
-            files[each.table].append(each.path)
-        lots[-1] = files, held + rows
-    return [_Lot(*each) for each in lots]
+
+    nothing: pl.DataFrame
+    folder: str | None
+    files: GroupFiles | None = None
+    has_others: bool = False
+
+    def rows(self, name: str, groups: GroupBucket) -> pl.DataFrame:
+        """Return the rows of some groups."""
+        found = [self.nothing]
+        if self.folder is not None:
+            _check_folder(self.folder)
+            found += rows_of_bucket(self.folder, groups.part, name)
+        if self.files is not None:
+            wanted = [groups.has(pl.col(_GROUP))] if self.has_others else []
+            left_out = self.files.left_out
+            found += [each.filter(*wanted).drop(left_out) for each in self.files.pieces()]
+        return pl.concat(found)
 
 
-def _files(tables: StoredTables, names: Sequence[str]) -> Iterator[_File]:
-    for name in names:
-        for path in tables.files(name):
-            with reading(path), tables.workspace.filesystem.open_input_file(path) as source:
-                file = pq.ParquetFile(source, read_dictionary=["group_id"])
-                groups = file.read(["group_id"])["group_id"]
-                found = [pl.Series(each.dictionary, dtype=pl.String) for each in groups.chunks]
-                hashes = pl.concat([pl.Series(dtype=pl.String), *found]).hash()
-                yield _File(name, path, file.metadata.num_rows, hashes)
+def _check_folder(folder: str) -> None:
+    """Raise where rows were laid out and are gone: a bucket of which there are none has no files.
+
+    Raises:
+        WorkspaceError: The folder is not there.
+    """
+    filesystem, path = open_location(folder)
+    with reading(path):
+        if filesystem.get_file_info(path).type is fs.FileType.NotFound:
+            raise WorkspaceError(f"{folder} is gone: parts are read while it is there")
 
 
-def _together(files: Sequence[_File]) -> list[list[_File]]:
-    """Put files together that share a group, by its hash: others with the same do no harm."""
-    lot = list(range(len(files)))
-    for one, other in _met(files):
-        old, new = sorted((lot[one], lot[other]), reverse=True)
-        lot = [new if each == old else each for each in lot]
-    return [
-        [file for file, its in zip(files, lot, strict=True) if its == number]
-        for number in sorted(set(lot))
-    ]
+def _part(reads: Mapping[str, _TableRead], groups: GroupBucket) -> GroupPart:
+    return GroupPart(partial(_rows_of_part, reads, groups), groups)
 
 
-def _met(files: Sequence[_File]) -> list[tuple[int, int]]:
-    """Return pairs of files with a group in both, enough of them to go from each to each other."""
-    seen = [
-        pl.DataFrame({"group": each.groups}).with_columns(pl.lit(number).alias("file"))
-        for number, each in enumerate(files)
-    ]
-    rows = pl.concat(seen).sort("group")
-    is_same = pl.col("group") == pl.col("group").shift(1)
-    pairs = rows.select(pl.col("file").shift(1).alias("one"), "file", is_same.alias("is_same"))
-    return pairs.filter("is_same").select("one", "file").unique().rows()
+def _rows_of_part(reads: Mapping[str, _TableRead], groups: GroupBucket) -> RowsByTable:
+    return RowsByTable({name: partial(each.rows, name, groups) for name, each in reads.items()})

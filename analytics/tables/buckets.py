@@ -1,7 +1,8 @@
-"""Buckets: whole groups, or whole share partitions, of partitions of an internal topic.
+"""Buckets: whole groups, or whole share partitions.
 
 What follows the records of a group needs all of that group and of no other. So the records are laid
-into buckets that fit into memory: small partitions share one, a large one is divided by its keys.
+into buckets that fit into memory. Groups are divided by a hash of their names alone: whatever is
+made of a bucket has rows of its groups and of no others, and its files say which these are.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,9 @@ from pyarrow import fs, ipc
 
 from analytics.decode.workload import SMALL_RECORDS
 from analytics.locations import open_location
+from analytics.tables.record_keys import spread
 from analytics.workspace import reading
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,6 +94,38 @@ def rows_of_bucket(
         yield pl.read_ipc(content)
 
 
+# Files that say of which groups their rows are.
+
+_LABEL: Final = b"groupscope.groups"
+_OF: Final = " of "
+
+
+class GroupBucket(NamedTuple):
+    """Some of all groups: those whose hash, divided by `parts`, leaves `part`."""
+
+    part: int
+    parts: int
+
+    @classmethod
+    def of_file(cls, metadata: Mapping[bytes, bytes] | None) -> Self | None:
+        """Return of which groups a Parquet file says that all its rows are; None says nothing."""
+        part, _, parts = (metadata or {}).get(_LABEL, b"").decode().partition(_OF)
+        return cls(int(part), int(parts)) if part.isdecimal() and parts.isdecimal() else None
+
+    @property
+    def label(self) -> dict[bytes, bytes]:
+        """What a Parquet file says in its metadata."""
+        return {_LABEL: f"{self.part}{_OF}{self.parts}".encode()}
+
+    def is_within(self, parts: int) -> bool:
+        """Return whether all these groups are in one bucket of so many."""
+        return self.parts % parts == 0
+
+    def has(self, group: pl.Expr) -> pl.Expr:
+        """Return whether a group is one of them."""
+        return spread(group) % self.parts == self.part
+
+
 MOST_ROWS: Final = SMALL_RECORDS
 """So many records are looked at in one go."""
 
@@ -118,15 +153,28 @@ class Bucket:
         """Whether it also has what is not of a key: each such record is in one bucket."""
         return self.part == 0
 
+    @property
+    def groups(self) -> GroupBucket | None:
+        """The groups that it has, whole and no others; None where that is told by more."""
+        is_by_groups = self.topic == CONSUMER_OFFSETS and self.is_rest and not self.partitions
+        return GroupBucket(self.part, self.parts) if is_by_groups and self.parts > 1 else None
+
 
 def buckets(topic: str, records: Mapping[int, int], most: int = MOST_ROWS) -> list[Bucket]:
-    """Lay the records of a topic into buckets; partitions that are not named are in the first.
+    """Lay the records of a topic into buckets.
+
+    Groups are divided among all buckets, wherever they lie. Of share partitions small partitions of
+    the topic share a bucket, a large one is divided by its keys; partitions that are not named are
+    in the first.
 
     Args:
         topic: The internal topic.
         records: How many each partition has.
         most: So many a bucket shall have at most.
     """
+    if topic == CONSUMER_OFFSETS:
+        parts = max(-(-sum(records.values()) // most), 1)
+        return [Bucket(topic, is_rest=True, part=part, parts=parts) for part in range(parts)]
     large = [number for number, count in records.items() if count > most]
     found = [
         Bucket(topic, (number,), part=part, parts=-(-records[number] // most))

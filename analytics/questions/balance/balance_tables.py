@@ -30,7 +30,12 @@ from analytics.replay.log.ends_at import leading
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.replayed.records import Records
-from analytics.replayed.whole_groups import frame_of, group_parts, group_reads, stored_rows
+from analytics.replayed.whole_groups import (
+    frame_of,
+    group_parts,
+    stored_parts,
+    stored_rows,
+)
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
@@ -244,7 +249,9 @@ def tables_now(
     if tables.has(HISTORY) and not are_some_topics(state.manifest, tables.selection):
         needed = {**_NOW, HISTORY: _COMMITS}
     work = partial(now_of_part, judging)
-    return state.runner.run(work, group_reads(tables, needed, AT_ONCE), ORDERS).tables
+    runner = state.runner
+    with stored_parts(tables, needed, AT_ONCE, runner.folder) as parts:
+        return runner.run(work, parts, ORDERS).tables
 
 
 def now_of_part(judging: Judging, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:

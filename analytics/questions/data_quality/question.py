@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.contracts import table_of
-from analytics.engine.part_runs import PartAnswer, PartRunner, release_freed_memory
+from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, release_freed_memory
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.answer import Answer
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
@@ -37,6 +37,7 @@ from analytics.questions.question import Question
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.whole_groups import (
     GroupRows,
+    RowsByTable,
     frame_of,
     group_parts,
     parts_for,
@@ -54,7 +55,6 @@ from schemas.expectation_suites import (
 )
 
 if TYPE_CHECKING:
-    from analytics.engine.part_runs import ReadPart
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.workspace import Workspace
 
@@ -63,7 +63,9 @@ if TYPE_CHECKING:
 NAME: Final = "data_quality"
 FOLDERS: Final = (DECODED, DATA_LOGS, STATE, HISTORY, EVALUATIONS)
 AT_ONCE: Final = 500_000
-"""So many rows of whole groups are looked at together, about."""
+"""So many rows of a table are looked at together, about."""
+GROUPS_AT_ONCE: Final = 2_000_000
+"""So many rows of whole groups in all tables are looked at one after the other, about."""
 _GROUP: Final = "group_id"
 _ACROSS_ROWS: Final = ("per", "columns", "other_columns")
 """Arguments of checks that look at several rows: those that are alike in these columns."""
@@ -167,13 +169,15 @@ def data_quality_of(
 def _with_expectations(
     stored: _Stored, suites: Suites, runner: PartRunner
 ) -> Iterator[tuple[StoredTable, Sequence[Expectation]]]:
+    large = {name: table for name in stored.names if (table := stored.table(name)).count > AT_ONCE}
+    of_groups = _in_groups(stored, large, suites, runner)
     for name in stored.names:
-        contract = tables()[name]
-        expected = expectations_of(name, suites)
-        schema, count = stored.schema(name), stored.count(name)
-        table = StoredTable(name, schema, schema.empty_table(), contract.key, count)
-        if count > AT_ONCE:
-            table = replace(table, checked=_in_parts(stored, table, expected, runner))
+        contract, expected = tables()[name], expectations_of(name, suites)
+        table = large.get(name) or stored.table(name)
+        schema, count = table.schema, table.count
+        if name in large:
+            checks = of_groups.get(name, {}) | _in_parts(stored, table, expected, runner)
+            table = replace(table, checked=checks)
         left = [each for place, each in enumerate(expected) if place not in table.checked]
         there = _columns(contract.key, left, schema)
         is_held = count <= MOST_ROWS and any(each.columns for each in left)
@@ -206,17 +210,63 @@ _WHOLE_GROUPS: Final = _Together((_GROUP,))
 def _in_parts(
     stored: _Stored, table: StoredTable, expected: Sequence[Expectation], runner: PartRunner
 ) -> dict[int, Judged | Counted]:
-    """Return by place what comes of all that can be looked at in parts of a table."""
-    wanted: dict[_Together, dict[int, Expectation]] = {}
-    for place, each in enumerate(expected):
-        if (rows := _rows_together(stored, table, each)) is not None:
-            wanted.setdefault(rows, {})[place] = each
+    """Return by place what comes of all that can be looked at in parts, but those of groups."""
+    wanted = _by_rows(stored, table, expected)
+    wanted.pop(_WHOLE_GROUPS, None)
     checks: dict[int, Judged | Counted] = {}
     for rows, these in wanted.items():
         with _parts(stored, table, rows, these, runner) as parts:
             checks |= together(runner.run(partial(_checked_part, table, these), parts).sums)
         release_freed_memory()
     return checks
+
+
+def _by_rows(
+    stored: _Stored, table: StoredTable, expected: Sequence[Expectation]
+) -> dict[_Together, dict[int, Expectation]]:
+    wanted: dict[_Together, dict[int, Expectation]] = {}
+    for place, each in enumerate(expected):
+        if (rows := _rows_together(stored, table, each)) is not None:
+            wanted.setdefault(rows, {})[place] = each
+    return wanted
+
+
+_OfTable = tuple[StoredTable, Mapping[int, "Expectation"]]
+
+
+def _in_groups(
+    stored: _Stored, large: Mapping[str, StoredTable], suites: Suites, runner: PartRunner
+) -> dict[str, dict[int, Judged | Counted]]:
+    """Return by table and place what comes of all that can be looked at group by group.
+
+    All tables are looked at in one go: a part has the rows of some groups in each of them.
+    """
+    wanted: dict[str, _OfTable] = {}
+    for name, table in large.items():
+        its = _by_rows(stored, table, expectations_of(name, suites)).get(_WHOLE_GROUPS)
+        if its:
+            wanted[name] = table, its
+    if not wanted:
+        return {}
+    needed: dict[str, list[str]] = {}
+    for table, expected in wanted.values():
+        for other, columns in _needed(table, _WHOLE_GROUPS, expected).items():
+            needed[other] = [*dict.fromkeys([*needed.get(other, ()), *columns, _GROUP])]
+    with stored_parts(stored.tables, needed, GROUPS_AT_ONCE, runner.folder) as parts:
+        found = runner.run(partial(_checked_groups, wanted), parts).sums
+    release_freed_memory()
+    return {name: together([each[name] for each in found]) for name in wanted}
+
+
+def _checked_groups(wanted: Mapping[str, _OfTable], rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    """Return by table and place what comes of expectations in some groups."""
+    found = {}
+    for name, (table, expected) in wanted.items():
+        found[name] = _checked_part(table, expected, rows).sums
+        if isinstance(rows, RowsByTable):
+            # One table after the other is held, each with those that it is held against.
+            rows.let_go()
+    return PartAnswer({}, found)
 
 
 def _rows_together(stored: _Stored, table: StoredTable, expected: Expectation) -> _Together | None:
@@ -271,19 +321,11 @@ def _parts(
     rows: _Together,
     expected: Mapping[int, Expectation],
     runner: PartRunner,
-) -> Iterator[Sequence[ReadPart]]:
+) -> Iterator[Sequence[GroupPart]]:
     """Give the rows that are looked at together, and all that is said of them, part by part."""
-    by = () if rows == _EACH_ROW else rows.columns
-    needed = {table.name: _columns((*by, *table.key), expected.values(), table.schema)}
-    for each in expected.values():
-        if (other := each.kwargs.get("table")) is not None:
-            names = each.kwargs.get("other_columns", each.kwargs["columns"])
-            needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
+    needed = _needed(table, rows, expected)
     if rows == _EACH_ROW:
         yield stored.some_rows(table.name, needed[table.name])
-    elif rows == _WHOLE_GROUPS:
-        with stored_parts(stored.tables, needed, AT_ONCE, runner.folder) as parts:
-            yield parts
     else:
         by_name = {table.name: rows.columns, rows.other: rows.other_columns}
         laid = {
@@ -293,6 +335,19 @@ def _parts(
         count = sum(stored.count(name) for name in needed)
         with group_parts(laid, parts_for(count, AT_ONCE), runner.folder) as parts:
             yield parts
+
+
+def _needed(
+    table: StoredTable, rows: _Together, expected: Mapping[int, Expectation]
+) -> dict[str, list[str]]:
+    """Return by table the columns that are read."""
+    by = () if rows == _EACH_ROW else rows.columns
+    needed = {table.name: _columns((*by, *table.key), expected.values(), table.schema)}
+    for each in expected.values():
+        if (other := each.kwargs.get("table")) is not None:
+            names = each.kwargs.get("other_columns", each.kwargs["columns"])
+            needed[other] = [*dict.fromkeys([*needed.get(other, ()), *names])]
+    return needed
 
 
 def _as_text(columns: Sequence[str]) -> pl.Expr:
@@ -359,6 +414,12 @@ class _Stored:
         """Return the columns of the files."""
         return self._dataset(name).schema
 
+    def table(self, name: str) -> StoredTable:
+        """Return what is known of a table before its rows are read."""
+        schema = self.schema(name)
+        key = tables()[name].key
+        return StoredTable(name, schema, schema.empty_table(), key, self.count(name))
+
     def count(self, name: str) -> int:
         """Return how many rows there are."""
         with reading(self._places[name]):
@@ -384,11 +445,11 @@ class _Stored:
         batches = batches_by_file(found, columns)
         return chain([nothing], (pa.Table.from_batches([each]) for each in batches))
 
-    def some_rows(self, name: str, columns: Sequence[str]) -> list[ReadPart]:
+    def some_rows(self, name: str, columns: Sequence[str]) -> list[GroupPart]:
         """Return what reads some rows of a table each, and all together."""
         space = self.tables.workspace
         return [
-            partial(_row_groups, space, name, path, columns, numbers)
+            GroupPart(partial(_row_groups, space, name, path, columns, numbers))
             for path in self._dataset(name).files
             for numbers in _lots(space, path)
         ]

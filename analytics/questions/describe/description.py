@@ -20,7 +20,7 @@ from analytics.questions.timeline.topic_lives import METADATA_LOG
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.topics import subtopology_inputs, topics_gone, with_names
-from analytics.replayed.whole_groups import group_reads
+from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.parted_table import Order, PartedTable
 from analytics.tables.stored_tables import StoredTables
 
@@ -222,8 +222,9 @@ def offsets_of_all(
         GroupscopeError: The file is not what it has to be, or a table cannot be read.
     """
     work = partial(_offsets_of_part, make, end_offsets_at(state, end_offsets), topics_gone(state))
-    parts = group_reads(state.tables, _OF_OFFSETS, AT_ONCE)
-    made = state.runner.run(work, parts, {_OFFSETS: Order(("group",), _by_group)})
+    runner = state.runner
+    with stored_parts(state.tables, _OF_OFFSETS, AT_ONCE, runner.folder) as parts:
+        made = runner.run(work, parts, {_OFFSETS: Order(("group",), _by_group)})
     unnamed = dict.fromkeys(sentence for each in made.sums for sentence in each)
     return OffsetsOfAll(made.tables[_OFFSETS], tuple(unnamed))
 

@@ -21,7 +21,7 @@ from analytics.questions.expiration.retention_settings import ASSUMED
 from analytics.questions.marks import marked
 from analytics.replay.log.losses import MARKS
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
-from analytics.replayed.whole_groups import group_reads
+from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from schemas import table
 from schemas.expiration_rules import ELSEWHERE, EXPIRE_TIME, NO_EXPIRE_TIME, OF_BROKER
@@ -165,8 +165,9 @@ def requests_of_groups(
     """Return `commit_requests` of all groups, by its name."""
     is_assumed = retention.otherwise.source == ASSUMED
     work = partial(requests_of_part, era, retention.otherwise.retention_ms, is_assumed)
-    parts = group_reads(state.tables, _NEEDED, AT_ONCE)
-    return state.runner.run(work, parts, {REQUESTS: BY_GROUP}).tables
+    runner = state.runner
+    with stored_parts(state.tables, _NEEDED, AT_ONCE, runner.folder) as parts:
+        return runner.run(work, parts, {REQUESTS: BY_GROUP}).tables
 
 
 def requests_of_part(

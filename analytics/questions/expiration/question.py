@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
+from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.questions.answer import Answer
@@ -62,11 +63,10 @@ from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.whole_groups import (
-    GroupPart,
     GroupRows,
-    group_parts,
-    parts_for,
-    stored_rows,
+    StoredGroups,
+    whole,
+    whole_group_parts,
 )
 from analytics.tables.buckets import packed
 from analytics.tables.parted_table import PartedTable, PartedTables
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from analytics.engine.part_runs import ReadPart
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 # The tables about the expiry of offsets, made of a replayed workspace and its records.
@@ -151,18 +150,17 @@ class _Records:
         return self._records.of_asked.count((COMMITS,), pc.field("timestamp").is_null()) > 0
 
     @contextmanager
-    def lots(self) -> Iterator[Sequence[ReadPart]]:
+    def lots(self) -> Iterator[Sequence[GroupPart]]:
         """Give the records of all groups, some groups at a time; at least one lot."""
         reader = self._records.of_asked
         if self.are_timeless:
             counts = reader.counts((COMMITS, *KINDS))
-            yield [partial(self._lot_of, numbers) for numbers in packed(counts, AT_ONCE)]
+            yield [GroupPart(partial(self._lot_of, each)) for each in packed(counts, AT_ONCE)]
             return
         markers = _markers(self._records)
-        parts = parts_for(reader.count((COMMITS, *KINDS)), AT_ONCE)
-        beside = self._state.runner.folder
-        with group_parts(self._of_groups(self._records), parts, beside) as found:
-            yield [partial(_lot, part, markers) for part in found]
+        sources, count = self._of_groups(self._records), reader.count((COMMITS, *KINDS))
+        with whole_group_parts(sources, AT_ONCE, self._state.runner.folder, count) as parts:
+            yield [each.then(_lot, markers) for each in parts]
 
     def instants(self, as_of_ms: int) -> dict[int, int]:
         """Return the instant of the partitions that are cut at an offset, as `instants_of` does."""
@@ -187,32 +185,33 @@ class _Records:
     def _lot_of(self, partitions: Sequence[int]) -> dict[str, pl.DataFrame]:
         """Return the records of whole partitions."""
         records = Records(self._state, partitions)
-        found = {name: rows.whole() for name, rows in self._of_groups(records).items()}
-        return _lot(lambda: found, _markers(records))
+        found = {name: whole(rows) for name, rows in self._of_groups(records).items()}
+        return _lot(found, _markers(records))
 
-    def _of_groups(self, records: Records) -> dict[str, GroupRows]:
+    def _of_groups(self, records: Records) -> dict[str, GroupRows | StoredGroups]:
         """Return what is looked at of groups, with the state of their offsets."""
         key = pl.col("key").struct
         commits = map(_light_commits, records.pieces(COMMITS, _OF_COMMITS))
-        found = {COMMITS: GroupRows(commits, pl.col("group_id"))}
+        found: dict[str, GroupRows | StoredGroups] = {}
+        found[COMMITS] = GroupRows(commits, pl.col("group_id"))
         for name, kind in KINDS.items():
             pieces = records.pieces(name, _fields(name))
             light = map(_light_groups, pieces) if name == GROUPS else pieces
             found[name] = GroupRows(light, key.field(kind.group_field))
-        committed = stored_rows(self._state.tables, "committed_offsets", _OF_COMMITTED)
-        found[COMMITTED] = committed._replace(left_out=("group_id",))
-        tables = self._state.tables
-        found[PENDING] = stored_rows(tables, "pending_offsets", ("group_id",))
-        return {**found, STATE: stored_rows(tables, "groups", OF_GROUPS)}
+        tables, left_out = self._state.tables, ("group_id",)
+        found[COMMITTED] = StoredGroups(
+            tables, "committed_offsets", _OF_COMMITTED, left_out=left_out
+        )
+        found[PENDING] = StoredGroups(tables, "pending_offsets", ("group_id",))
+        return {**found, STATE: StoredGroups(tables, "groups", OF_GROUPS)}
 
 
 def _markers(records: Records) -> pl.DataFrame:
     return records.rows("control_markers", MARKER_FIELDS).cast(MARKERS)
 
 
-def _lot(give: GroupPart, markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _lot(found: Mapping[str, pl.DataFrame], markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the rows of a `GroupLot`."""
-    found = give()
     unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
     commits = found[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
     records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})

@@ -16,7 +16,7 @@ import polars as pl
 from polars import selectors
 
 from analytics.contracts import in_contract_order, table_of_frame
-from analytics.engine.part_runs import PartAnswer, PartRunner, ReadPart, get_value, put_value
+from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, get_value, put_value
 from analytics.questions.expiration.group_endings import (
     OF_GROUPS,
     WORST_FIRST,
@@ -196,7 +196,7 @@ class ExpirationTables(NamedTuple):
 def expiration_tables(
     question: ExpirationQuestion,
     facts: ReplayedFacts,
-    lots: Sequence[ReadPart],
+    lots: Sequence[GroupPart],
     runner: PartRunner,
     *,
     most: int | None = None,
@@ -226,7 +226,12 @@ def expiration_tables(
     )
     left = [each.left for each in sums]
     late = partial(_late_tables, facts, question, observed, known)
-    parts = [partial(_left_of, [each]) for each in left] if are_apart else [partial(_left_of, left)]
+    parts = [GroupPart(partial(_left_of, left))]
+    if are_apart:
+        parts = [
+            GroupPart(partial(_left_of, [each]), lot.groups)
+            for each, lot in zip(left, lots, strict=True)
+        ]
     orders = {FATES: Order(FATE, in_fate_order), ENDINGS: WORST_FIRST}
     second = runner.run(late, parts, orders)
     every = first.tables["offset_expiration"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner
 from analytics.questions.findings.advice import (
     OF_GROUP,
     SPANS,
@@ -37,7 +37,6 @@ from analytics.questions.findings.incidents import (
 )
 from analytics.questions.findings.rows_for_rules import (
     JudgedTables,
-    RowsForRules,
     records_in,
     rows_for_rules,
 )
@@ -154,10 +153,10 @@ def judged_in_parts(
     sums = [judgement.summed(left, accepted)]
     if by_group:
         as_of = judgement.as_of
-        with rows_for_rules(by_group, tables, stored, as_of, runner.folder) as rows:
+        with rows_for_rules(by_group, tables, stored, as_of, runner.folder) as read:
             its = replace(judgement, rules=by_group)
-            make = partial(_findings_of_part, its, _given_back(its, rows, runner))
-            made = runner.run(make, rows.with_records, {_PART: WORST_FIRST})
+            make = partial(_findings_of_part, its, _given_back(its, read, runner))
+            made = runner.run(make, read, {_PART: WORST_FIRST})
         parts += made.tables[_PART].parts
         sums += made.sums
     return RuleFindings(
@@ -207,27 +206,24 @@ def _findings_of_part(
     given_back: Mapping[str, RestoreCommands],
     rows: Mapping[str, pl.DataFrame],
 ) -> PartAnswer:
-    records = {name: arrow_rows(each) for name, each in records_in(rows).items()}
+    found = records_in(judgement.rules, judgement.as_of, rows)
+    records = {name: arrow_rows(each) for name, each in found.items()}
     tables = {each.table: arrow_rows(rows[each.table]) for each in judgement.rules}
     left, accepted = judgement.left(tables, held_records(records), given_back)
     return PartAnswer({_PART: polars_rows(left)}, judgement.summed(left, accepted))
 
 
 def _given_back(
-    judgement: Judgement, rows: RowsForRules, runner: PartRunner
+    judgement: Judgement, parts: Sequence[GroupPart], runner: PartRunner
 ) -> dict[str, RestoreCommands]:
     """Return by rule the commands that serve groups of several parts; none where there is one."""
-    restoring = [
-        each
-        for each in judgement.rules
-        if each.restore is not None and rows.chosen.get(each.name, 0)
-    ]
-    if len(rows.judged) == 1 or not restoring:
+    restoring = [each for each in judgement.rules if each.restore is not None]
+    if len(parts) == 1 or not restoring:
         return {}
     names = {each.name: f"spans_{each.name}" for each in restoring}
     made = runner.run(
         partial(_spans_of_part, restoring, names, judgement.as_of),
-        rows.judged,
+        parts,
         dict.fromkeys(names.values(), SPANS),
     )
     return {

@@ -42,7 +42,7 @@ from analytics.questions.findings.incidents import (
 from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.replayed_workspace import instant_of
-from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for, stored_rows
+from analytics.replayed.whole_groups import PartedGroups, StoredGroups, whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import SEVERITIES, FindingRule, record_sources
 
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from analytics.questions.findings.wording import Phrasing
     from analytics.redaction.redactor import Redactor
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from analytics.replayed.whole_groups import GroupFiles
 
 # The rules of an audit as they were applied: thresholds, and how much each found.
 
@@ -135,14 +136,17 @@ def _audited_groups(
     """Return the tables `audited_groups` and `audited_group_counts`, made some groups at a time."""
     stored = state.tables
     there = {name: columns for name, columns in READ.items() if stored.has(name)}
-    rows = {name: stored_rows(stored, name, columns) for name, columns in there.items()}
-    pieces = findings.scan(["group_id", "severity"])
-    of_groups = (polars_rows(each).drop_nulls("group_id") for each in pieces)
-    rows["findings"] = GroupRows(of_groups, pl.col("group_id"))
-    parts = parts_for(stored.count(*there) + findings.num_rows, AT_ONCE)
-    with group_parts(rows, parts, state.runner.folder) as reads:
-        made = state.runner.run(_audited_part, reads, {"audited_groups": WORST_FIRST})
+    sources: dict[str, GroupFiles] = {
+        name: StoredGroups(stored, name, columns) for name, columns in there.items()
+    }
+    sources["findings"] = PartedGroups(findings, ["group_id", "severity"], _of_groups)
+    with whole_group_parts(sources, AT_ONCE, state.runner.folder) as parts:
+        made = state.runner.run(_audited_part, parts, {"audited_groups": WORST_FIRST})
     return made.tables["audited_groups"], counts_together(made.sums)
+
+
+def _of_groups(findings: pl.DataFrame) -> pl.DataFrame:
+    return findings.drop_nulls("group_id")
 
 
 def _audited_part(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:

@@ -23,11 +23,10 @@ from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import (
-    GroupRows,
+    PartedGroups,
     frame_of,
-    group_parts,
-    parts_for,
     parts_of_both,
+    whole_group_parts,
 )
 from analytics.tables.parted_table import Order, PartedTable
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
@@ -320,10 +319,9 @@ def others_of(
     completeness = GroupCompleteness(state)
     homes = frozenset(completeness.home(each) for each in groups)
     others = verdicts.where(~pl.col("group_id").is_in(list(groups)))
-    rows = GroupRows(map(frame_of, others.pieces(_OF_OTHERS)), pl.col("group_id"))
-    runner, count = state.runner, parts_for(verdicts.num_rows, AT_ONCE)
+    sources, runner = {OFFSET_VERDICTS: PartedGroups(others, _OF_OTHERS)}, state.runner
     make = partial(others_of_part, completeness, homes)
-    with group_parts({OFFSET_VERDICTS: rows}, count, runner.folder) as parts:
+    with whole_group_parts(sources, AT_ONCE, runner.folder) as parts:
         return runner.run(make, parts, {OTHERS: OTHERS_FIRST}).tables[OTHERS]
 
 

@@ -52,11 +52,10 @@ from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offs
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
 from analytics.replayed.whole_groups import (
-    GroupRows,
+    PartedGroups,
     frame_of,
-    group_parts,
-    group_reads,
-    parts_for,
+    stored_parts,
+    whole_group_parts,
 )
 from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
@@ -210,8 +209,9 @@ def _lag_tables(
             partial(sums_in_order, by=settings.by, rules=rules),
         ),
     }
-    parts = group_reads(state.tables, _NEEDED, AT_ONCE)
-    return state.runner.run(work, parts, orders)
+    runner = state.runner
+    with stored_parts(state.tables, _NEEDED, AT_ONCE, runner.folder) as parts:
+        return runner.run(work, parts, orders)
 
 
 def lag_question(state: ReplayedWorkspace, end_offsets: str | None) -> LagQuestion:
@@ -371,18 +371,15 @@ def growth_in_parts(
         between: Both instants.
         runner: Where parts are made.
     """
-    count = parts_for(earlier.num_rows + now.num_rows, AT_ONCE)
     both = {"then": _grown(earlier), "now": _grown(now)}
-    with group_parts(both, count, runner.folder) as parts:
+    with whole_group_parts(both, AT_ONCE, runner.folder) as parts:
         work = partial(_growth_of_part, *between)
         return runner.run(work, parts, {GROWTH: FASTEST_FIRST}).tables[GROWTH]
 
 
-def _grown(lags: PartedTable) -> GroupRows:
-    """Return what `lag_growth` takes of the table `lag`, part by part: in no order."""
-    parts = (replace(lags, parts=[each]) for each in lags.parts)
-    pieces = (rows for each in parts for rows in each.pieces([*KEY, *_GROWING]))
-    return GroupRows(map(polars_rows, pieces), pl.col("group_id"))
+def _grown(lags: PartedTable) -> PartedGroups:
+    """Return what `lag_growth` takes of the table `lag`: in no order."""
+    return PartedGroups(lags, [*KEY, *_GROWING])
 
 
 def _growth_of_part(

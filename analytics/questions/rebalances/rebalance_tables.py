@@ -25,7 +25,7 @@ from analytics.questions.rebalances.epochs import (
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
-from analytics.replayed.whole_groups import frame_of, group_reads
+from analytics.replayed.whole_groups import frame_of, stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 
 if TYPE_CHECKING:
@@ -413,8 +413,9 @@ def made_tables(state: ReplayedWorkspace, time: AskedTime) -> Mapping[str, Parte
         known_coverage(state),
         time,
     )
-    parts = group_reads(state.tables, _TABLES, AT_ONCE)
-    return state.runner.run(work, parts, ORDERS).tables
+    runner = state.runner
+    with stored_parts(state.tables, _TABLES, AT_ONCE, runner.folder) as parts:
+        return runner.run(work, parts, ORDERS).tables
 
 
 def tables_of_part(

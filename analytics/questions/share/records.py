@@ -22,7 +22,6 @@ from analytics.replay.log.losses import with_marks_of_records
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import GroupRows, frame_of, stored_rows
-from analytics.tables.stored_tables import EVERY
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, table
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def rows_of_groups(state: ReplayedWorkspace, records: Records) -> dict[str, Grou
     group = pl.col("key").struct.field("group_id")
     return {
         **{
-            name: stored_rows(state.tables, name, columns, _CONDITIONS.get(name, EVERY))
+            name: stored_rows(state.tables, name, columns, _CONDITIONS.get(name))
             for name, columns in _STORED.items()
         },
         **{

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
-from analytics.engine.part_runs import PartAnswer, PartAnswers
+from analytics.engine.part_runs import GroupPart, PartAnswer, PartAnswers
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.history import NEEDED, OffsetHistory
 from analytics.questions.timeline.out_of_reach import looked_for_elsewhere
@@ -28,7 +27,7 @@ from analytics.questions.timeline.verdicts import (
 )
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS, PLACE
 from analytics.replayed.pending_at import pending_at
-from analytics.replayed.whole_groups import GroupPart, frame_of, group_reads
+from analytics.replayed.whole_groups import stored_parts
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -84,13 +83,16 @@ def verdicts_of_groups(
         pl.DataFrame({"group_id": named}, _NAMES),
         *others,
     )
-    reads = group_reads(state.tables, needed, AT_ONCE)
-    nowhere = _in_no_table(state, list(needed), elsewhere) if len(reads) > 1 else elsewhere
-    # Groups that no table has come with the last ones.
-    parts: list[GroupPart] = [*reads[:-1], partial(_with_others, reads[-1], nowhere)]
     shared = _Shared(evidence, GroupCompleteness(state), pending, named, frames, others, missing)
-    orders = {OFFSET_VERDICTS: WORST_FIRST}
-    return state.runner.run(partial(verdicts_of_part, shared), parts, orders)
+    runner, orders = state.runner, {OFFSET_VERDICTS: WORST_FIRST}
+    with stored_parts(state.tables, needed, AT_ONCE, runner.folder) as reads:
+        parts = [each.then(_with_others, _among(each, elsewhere)) for each in reads]
+        return runner.run(partial(verdicts_of_part, shared), parts, orders)
+
+
+def _among(part: GroupPart, names: pl.DataFrame) -> pl.DataFrame:
+    """Return those among groups that are looked at with a part."""
+    return names if part.groups is None else names.filter(part.groups.has(pl.col("group_id")))
 
 
 class OtherLosses(NamedTuple):
@@ -141,23 +143,11 @@ class _Shared:
     missing: Sequence[str]
 
 
-def _in_no_table(
-    state: ReplayedWorkspace, tables: Sequence[str], names: pl.DataFrame
-) -> pl.DataFrame:
-    """Return those among groups of which no table has a row."""
-    left = names
-    for name in tables:
-        if left.is_empty():
-            break
-        some = pa.array(left["group_id"].to_list(), pa.string())
-        for piece in state.tables.pieces(name, ["group_id"], pc.field("group_id").isin(some)):
-            left = left.join(frame_of(piece), "group_id", "anti")
-    return left
-
-
-def _with_others(read: GroupPart, names: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the rows of some groups, and the names of groups that have none."""
-    return {**read(), _OTHERS: names}
+def _with_others(
+    rows: Mapping[str, pl.DataFrame], names: pl.DataFrame
+) -> Mapping[str, pl.DataFrame]:
+    """Return the rows of some groups, and the names of groups of which there need be none."""
+    return {**rows, _OTHERS: names}
 
 
 def verdicts_of_part(shared: _Shared, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:

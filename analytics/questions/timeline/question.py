@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -43,9 +44,9 @@ from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.log_times import disputed
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.pending_at import frames_until
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.whole_groups import StoredGroups, frame_of, whole_group_parts
 from analytics.tables.parted_table import Order, PartedTables
-from analytics.tables.stored_tables import EVERY, StoredTables
+from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -84,25 +85,17 @@ def group_events(
         The table, and of each part which of `missing` match a group that it has.
     """
     tables = state.tables
-    files: list[str | None] = [None]
-    if tables.count(GROUP_EVENTS) > AT_ONCE:
-        files = [*tables.files(GROUP_EVENTS)]
-    reads = [partial(_read, tables, (since, until), each) for each in files]
-    orders = {GROUP_EVENTS: Order(_BY_TIME, in_time_order)}
-    return state.runner.run(partial(events_of_part, tuple(missing)), reads, orders)
-
-
-def _read(
-    tables: StoredTables, window: tuple[datetime | None, datetime | None], file: str | None
-) -> dict[str, pl.DataFrame]:
-    since, until = window
-    where = EVERY
+    bounds = []
     if since is not None:
-        where &= pc.field("at") >= since
+        bounds.append(pc.field("at") >= since)
     if until is not None:
-        where &= pc.field("at") <= until
-    files = None if file is None else [file]
-    return {GROUP_EVENTS: frame_of(tables.read(GROUP_EVENTS, None, where, files))}
+        bounds.append(pc.field("at") <= until)
+    where = reduce(and_, bounds) if bounds else None
+    columns = tables.schema(GROUP_EVENTS).names
+    sources = {GROUP_EVENTS: StoredGroups(tables, GROUP_EVENTS, columns, where)}
+    runner, orders = state.runner, {GROUP_EVENTS: Order(_BY_TIME, in_time_order)}
+    with whole_group_parts(sources, AT_ONCE, runner.folder) as parts:
+        return runner.run(partial(events_of_part, tuple(missing)), parts, orders)
 
 
 def events_of_part(missing: Sequence[str], rows: Mapping[str, pl.DataFrame]) -> PartAnswer:

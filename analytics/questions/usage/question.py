@@ -23,7 +23,7 @@ from analytics.questions.usage.sums import BY
 from analytics.questions.usage.tables import KnownState, UsageAsked, usage_tables
 from analytics.replay.dump.times import end_of
 from analytics.replay.dump.times import milliseconds as milliseconds_of
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.whole_groups import buckets_of_groups, frame_of
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.workspace import Workspace
@@ -300,6 +300,7 @@ def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
             asked.by,
             Selection(asked.groups, asked.exclude_groups),
             AT_ONCE,
+            buckets_of_groups(tables, "groups"),
         ),
         runner=state.runner,
     )

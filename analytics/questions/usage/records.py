@@ -16,14 +16,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.engine.part_runs import GroupPart
 from analytics.replay.log.row_columns import polars_rows
-from analytics.tables.buckets import BucketFiles, rows_of_bucket
+from analytics.tables.buckets import BucketFiles, GroupBucket, rows_of_bucket
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from analytics.tables.record_keys import spread
 from schemas import INTERNAL_TOPICS, record_types
 
 if TYPE_CHECKING:
-    from analytics.engine.part_runs import ReadPart
     from analytics.workspace import Workspace
 
 COMMITS: Final = "offset_commit"
@@ -380,7 +380,7 @@ def laid_out(
     of_groups: Mapping[str, Iterable[pl.DataFrame]],
     folder: str,
     buckets: int,
-) -> list[ReadPart]:
+) -> list[GroupPart]:
     """Read all records, and return what reads them again by bucket: a group is whole in one.
 
     Records without a group are in any. Where there are several buckets, rows lie in files.
@@ -393,7 +393,7 @@ def laid_out(
     """
     if buckets == 1:
         rows = {name: pl.concat(each) for name, each in of_groups.items()}
-        return [partial(dict, {ROWS: pl.concat([RECORD.to_frame(), *pieces]), **rows})]
+        return [GroupPart(partial(dict, {ROWS: pl.concat([RECORD.to_frame(), *pieces]), **rows}))]
     group = pl.col("group_id")
     number = pl.when(group.is_null()).then(pl.col("offset")).otherwise(spread(group))
     # The dictionaries of several batches of one Arrow file must be one.
@@ -407,7 +407,10 @@ def laid_out(
             for frame in frames:
                 files.add(frame, spread(group) % buckets)
                 empty[name] = frame.clear()
-    return [partial(_of_files, folder, bucket, empty) for bucket in range(buckets)]
+    return [
+        GroupPart(partial(_of_files, folder, bucket, empty), GroupBucket(bucket, buckets))
+        for bucket in range(buckets)
+    ]
 
 
 def _of_files(

@@ -168,12 +168,20 @@ class UsageAsked:
         by: What records and bytes are added up by.
         groups: The groups that are added up.
         bucket_rows: About so many records are looked at in one go.
+        buckets: Among how many buckets the state's groups are divided; None tells nothing.
     """
 
     interval_ms: int | None = None
     by: str = "record-type"
     groups: Selection = field(default_factory=Selection)
     bucket_rows: int = MOST_ROWS
+    buckets: int | None = None
+
+    def buckets_for(self, records: int) -> int:
+        """Return into how many buckets records are laid: those of the state, where these do."""
+        needed = max(-(-records // self.bucket_rows), 1)
+        are_fit = self.buckets is not None and needed // 2 <= self.buckets <= 2 * needed
+        return self.buckets if self.buckets is not None and are_fit else needed
 
 
 def usage_tables(
@@ -306,7 +314,7 @@ def _of_buckets(
     appended, names = AppendTimes(clock_limit(settings)), NamesThere(request.groups)
     lists = {name: each.lists for name, each in rules.growing.items()}
     records = sum(each["records"] or 0 for each in manifest["partitions"])
-    buckets = max(-(-records // request.bucket_rows), 1)
+    buckets = request.buckets_for(records)
     with _folder(runner) as folder:
         pieces = read_records(space, lists, (sums, appended, names))
         parts = laid_out(pieces, facts.of_groups, folder, buckets)

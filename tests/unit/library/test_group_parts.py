@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import polars as pl
 import pytest
 
+from analytics.errors import WorkspaceError
 from analytics.replayed import whole_groups as module
 from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
 
@@ -37,7 +38,7 @@ def test_every_row_is_in_one_part_with_all_of_its_group(
 ) -> None:
     monkeypatch.setattr(module, "_WRITTEN_BYTES", at_once)
     with group_parts(tables(), parts) as given:
-        found = [give() for give in given]
+        found = [dict(give.read()) for give in given]
     assert len(found) == parts
     assert pl.concat(each["commits"] for each in found).sort("offset").equals(COMMITS)
     assert pl.concat(each["members"] for each in found).sort("place").equals(MEMBERS)
@@ -52,3 +53,10 @@ def test_every_row_is_in_one_part_with_all_of_its_group(
 def test_a_part_has_about_as_many_rows_as_are_held_together() -> None:
     assert [parts_for(rows, 250) for rows in (0, 1, 250, 251, 1_000)] == [1, 1, 1, 2, 4]
     assert parts_for(10**9, 250) == 400, "so many files are open at the same time"
+
+
+def test_rows_that_are_gone_are_an_error_and_no_empty_table() -> None:
+    with group_parts(tables(), 7) as given:
+        pass
+    with pytest.raises(WorkspaceError, match="is gone"):
+        given[0].read()["commits"]

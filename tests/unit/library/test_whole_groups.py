@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analytics.contracts import table_of_frame
 from analytics.decode.selection import Selection
-from analytics.replayed.whole_groups import group_reads, stored_parts, whole_files
+from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.replayed.whole_groups import (
+    GroupRows,
+    PartedGroups,
+    StoredGroups,
+    buckets_of_groups,
+    stored_parts,
+    whole_group_parts,
+)
+from analytics.tables.buckets import GroupBucket
+from analytics.tables.parted_table import BY_GROUP
 from analytics.tables.staged_tables import write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
@@ -23,124 +38,173 @@ SIZES = {"a": 1, "b": 5, "c": 2, "d": 1, "é": 3, "z": 2}
 NEEDED = {"groups": ("group_id",), "group_epochs": ("group_id", "epoch")}
 
 
+def rows(name: str, sizes: Mapping[str, int]) -> pa.Table:
+    found: list[dict[str, Any]] = [{"group_id": group} for group in sizes if group != "z"]
+    if name == "group_epochs":
+        found = [
+            {"group_id": group, "epoch": number, "from_offset": number}
+            for group, size in sizes.items()
+            for number in range(size)
+        ]
+    return table_of_frame(name, rows_of(name, found))
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Return one whose tables are a file each, which says nothing of groups."""
     space = Workspace(str(tmp_path_factory.mktemp("workspace")))
-    epochs = [
-        {"group_id": group, "epoch": number, "from_offset": number}
-        for group, size in SIZES.items()
-        for number in range(size)
-    ]
-    made = {
-        "groups": rows_of("groups", ({"group_id": group} for group in SIZES if group != "z")),
-        "group_epochs": rows_of("group_epochs", epochs),
-    }
     staging = space.prepare()
-    parts = [write_rows(staging, name, table_of_frame(name, rows)) for name, rows in made.items()]
+    parts = [write_rows(staging, name, rows(name, SIZES)) for name in NEEDED]
     staging.publish(parts, ["state", "history"], {})
     return space
 
 
-def counts(buckets: list[dict[str, pl.DataFrame]], name: str) -> list[Counter[str]]:
-    return [Counter(each[name]["group_id"].to_list()) for each in buckets]
-
-
-def test_few_rows_are_read_at_once(workspace: Workspace) -> None:
-    (bucket,) = group_reads(StoredTables(workspace), NEEDED)
-    assert counts([bucket()], "group_epochs") == [Counter(SIZES)]
-
-
-@pytest.mark.parametrize("at_once", [1, 3, 6])
-def test_every_group_is_whole_in_one_bucket(workspace: Workspace, at_once: int) -> None:
-    buckets = [each() for each in group_reads(StoredTables(workspace), NEEDED, at_once)]
-    assert len(buckets) > 1
-    found = counts(buckets, "group_epochs")
-    assert sum(found, Counter()) == Counter(SIZES)
-    for group, size in SIZES.items():
-        assert [each[group] for each in found if group in each] == [size]
-    for groups, epochs in zip(counts(buckets, "groups"), found, strict=True):
-        assert groups.keys() == epochs.keys() - {"z"}
-        rows = groups + epochs
-        assert sum(rows.values()) - rows[max(rows)] < at_once
-
-
-def test_groups_that_are_not_asked_about_are_not_read(workspace: Workspace) -> None:
-    tables = StoredTables(workspace, Selection(("b", "z")))
-    found = counts([each() for each in group_reads(tables, NEEDED, 3)], "group_epochs")
-    assert sum(found, Counter()) == Counter({"b": 5, "z": 2})
-
-
-FILES = {"groups": ["a b", "c", "d z", "é"], "group_epochs": ["z", "a", "b c", "d", ""]}
-"""The groups in each file; together are a, b and c, and d and z."""
-
-
-@pytest.fixture(scope="module")
-def many_files(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    root = tmp_path_factory.mktemp("many")
-    for name, files in FILES.items():
+def in_buckets(root: Path, parts: Mapping[str, int]) -> Workspace:
+    """Return one with a file a bucket, each of which says its groups; a table has so many."""
+    for name, count in parts.items():
         folder = root / folder_of(name)
         folder.mkdir(parents=True)
-        for number, groups in enumerate(files):
-            rows = ({"group_id": each, "epoch": 1, "from_offset": 1} for each in groups.split())
-            made = table_of_frame(name, rows_of(name, rows))
-            pq.write_table(made, folder / f"part-{number}.parquet")
+        every = pl.DataFrame(pl.from_arrow(rows(name, SIZES)))
+        for number in range(count):
+            groups = GroupBucket(number, count)
+            some = every.filter(groups.has(pl.col("group_id")))
+            if some.height:
+                made = table_of_frame(name, some).replace_schema_metadata(groups.label)
+                pq.write_table(made, folder / f"part-{number}.parquet")
     return Workspace(str(root))
 
 
-def test_files_that_share_no_group_are_read_by_themselves(many_files: Workspace) -> None:
-    tables = StoredTables(many_files)
-    lots = whole_files(tables, ["groups", "group_epochs"], 6)
-    assert sorted([len(files) for files in each.files.values()] for each in lots) == [
-        [2, 2],
-        [2, 3],
-    ]
-    found = [each() for each in group_reads(tables, NEEDED, 6)]
-    seen = [{*each["groups"]["group_id"], *each["group_epochs"]["group_id"]} for each in found]
-    assert sorted(map(sorted, seen)) == [["a", "b", "c"], ["d", "z", "é"]]
-    assert sum(counts(found, "group_epochs"), Counter()) == Counter("abcdz")
+@pytest.fixture(scope="module")
+def bucketed(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return in_buckets(tmp_path_factory.mktemp("bucketed"), {"groups": 4, "group_epochs": 4})
 
 
-def test_files_with_too_many_rows_are_read_by_groups(many_files: Workspace) -> None:
-    tables = StoredTables(many_files)
-    lots = whole_files(tables, ["groups", "group_epochs"], 1)
-    assert sorted(each.rows for each in lots) == [1, 4, 6]
-    found = counts([each() for each in group_reads(tables, NEEDED, 1)], "group_epochs")
-    assert len(found) > len(lots)
-    assert sum(found, Counter()) == Counter("abcdz")
-    asked = StoredTables(many_files, Selection(("a", "c", "z")))
-    found = counts([each() for each in group_reads(asked, NEEDED, 1)], "group_epochs")
-    assert sum(found, Counter()) == Counter("acz")
+def counts(parts: Sequence[Mapping[str, pl.DataFrame]], name: str) -> list[Counter[str]]:
+    return [Counter(each[name]["group_id"].to_list()) for each in parts]
 
 
-def test_no_file_is_read_for_groups_that_others_hold(
-    many_files: Workspace, monkeypatch: pytest.MonkeyPatch
+def all_of(
+    space: Workspace, at_once: int, wanted: Selection | None = None
+) -> list[dict[str, pl.DataFrame]]:
+    tables = StoredTables(space) if wanted is None else StoredTables(space, wanted)
+    with stored_parts(tables, NEEDED, at_once) as parts:
+        return [dict(each.read()) for each in parts]
+
+
+def test_few_rows_are_read_at_once(workspace: Workspace) -> None:
+    (found,) = all_of(workspace, 100)
+    assert counts([found], "group_epochs") == [Counter(SIZES)]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 6])
+@pytest.mark.parametrize("kind", ["workspace", "bucketed"])
+def test_every_group_is_whole_in_one_part(
+    request: pytest.FixtureRequest, kind: str, at_once: int
 ) -> None:
-    """Of many files that each share groups with few others, none is read for all parts."""
+    found = all_of(request.getfixturevalue(kind), at_once)
+    assert len(found) > 1
+    epochs = counts(found, "group_epochs")
+    assert sum(epochs, Counter()) == Counter(SIZES)
+    for group, size in SIZES.items():
+        assert [each[group] for each in epochs if group in each] == [size]
+    for groups, some in zip(counts(found, "groups"), epochs, strict=True):
+        assert groups.keys() == some.keys() - {"z"}
+
+
+@pytest.mark.parametrize("kind", ["workspace", "bucketed"])
+def test_groups_that_are_not_asked_about_are_not_read(
+    request: pytest.FixtureRequest, kind: str
+) -> None:
+    found = all_of(request.getfixturevalue(kind), 3, Selection(("b", "z")))
+    assert sum(counts(found, "group_epochs"), Counter()) == Counter({"b": 5, "z": 2})
+
+
+def test_one_group_of_many_is_read_at_once(bucketed: Workspace) -> None:
+    assert len(all_of(bucketed, 3, Selection(("c",)))) == 1
+
+
+def test_files_that_say_their_groups_are_read_once_and_laid_out_nowhere(
+    bucketed: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytics.replayed.whole_groups._laid_out", None)
     read: Counter[str] = Counter()
-    parts = group_reads(StoredTables(many_files), NEEDED, 1)
     whole = StoredTables.read
 
-    def counted(self: StoredTables, *args: Any, **named: Any) -> pa.Table:
-        files = named.get("files") or (args[3] if len(args) > 3 else None)
-        assert files is not None
-        read.update(files)
-        return whole(self, *args, **named)
+    def counted(self: StoredTables, *args: Any) -> pa.Table:
+        read.update(args[3])
+        return whole(self, *args)
 
     monkeypatch.setattr(StoredTables, "read", counted)
-    for each in parts:
-        each()
-    assert max(read.values()) < len(parts)
+    tables = StoredTables(bucketed)
+    with stored_parts(tables, NEEDED, 8) as parts:
+        assert [each.groups for each in parts] == [GroupBucket(number, 4) for number in range(4)]
+        for each in parts:
+            dict(each.read())
+    files = [path for name in NEEDED for path in tables.files(name)]
+    assert read == Counter(files)
 
 
-@pytest.mark.parametrize("at_once", [1, 3, 6, 100])
-def test_tables_come_in_whole_groups_however_their_files_lie(
-    many_files: Workspace, workspace: Workspace, at_once: int
+def test_a_bucket_with_many_rows_is_read_in_several_parts(bucketed: Workspace) -> None:
+    with stored_parts(StoredTables(bucketed), NEEDED, 1) as parts:
+        assert len(parts) % 4 == 0
+        assert len(parts) > 4
+        for each in parts:
+            assert each.groups is not None
+            assert (
+                each.read()["group_epochs"].filter(~each.groups.has(pl.col("group_id"))).is_empty()
+            )
+
+
+@pytest.mark.parametrize(
+    "parts", [{"groups": 4, "group_epochs": 3}, {"groups": 2, "group_epochs": 4}]
+)
+def test_tables_that_are_divided_otherwise_come_together(
+    tmp_path: Path, parts: dict[str, int]
 ) -> None:
-    for space, sizes in ((many_files, Counter("abcdz")), (workspace, Counter(SIZES))):
-        with stored_parts(StoredTables(space), NEEDED, at_once) as parts:
-            found = [each() for each in parts]
-        epochs = counts(found, "group_epochs")
-        assert sum(epochs, Counter()) == sizes
-        seen = [{*each["groups"]["group_id"], *each["group_epochs"]["group_id"]} for each in found]
-        assert sum(map(len, seen)) == len(set().union(*seen))
-        assert len(parts) == 1 or at_once < 100
+    found = all_of(in_buckets(tmp_path, parts), 3)
+    assert len(found) > 1
+    for groups, epochs in zip(counts(found, "groups"), counts(found, "group_epochs"), strict=True):
+        assert groups.keys() == epochs.keys() - {"z"}
+    assert sum(counts(found, "group_epochs"), Counter()) == Counter(SIZES)
+
+
+def test_the_files_say_among_how_many_buckets_groups_are_divided(
+    workspace: Workspace, bucketed: Workspace
+) -> None:
+    assert buckets_of_groups(StoredTables(workspace), "groups") is None
+    assert buckets_of_groups(StoredTables(bucketed), "groups") == 4
+
+
+def _with_lengths(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    made = rows["group_epochs"].group_by("group_id", maintain_order=True).len("epoch")
+    return PartAnswer({"lengths": made})
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 30), st.booleans())
+def test_what_is_made_of_a_part_is_read_with_the_same_groups_again(
+    buckets: int, at_once: int, has_loose_rows: bool
+) -> None:
+    """Rows of files, of an answer made of them, and of what nobody has in files come together."""
+    with TemporaryDirectory() as root, TemporaryDirectory() as folder:
+        made_of = {"groups": buckets, "group_epochs": buckets}
+        tables = StoredTables(in_buckets(Path(root), made_of))
+        with stored_parts(tables, NEEDED, at_once) as parts:
+            answer = PartRunner(folder).run(_with_lengths, parts, {"lengths": BY_GROUP})
+        lengths = answer.tables["lengths"]
+        loose = pl.DataFrame({"group_id": [*SIZES], "place": range(len(SIZES))})
+        sources: dict[str, Any] = {
+            "groups": StoredGroups(tables, "groups", ["group_id"]),
+            "lengths": PartedGroups(lengths, ["group_id", "epoch"]),
+        }
+        if has_loose_rows:
+            sources["loose"] = GroupRows([loose.clear(), loose], pl.col("group_id"))
+        with whole_group_parts(sources, at_once, count=len(SIZES) * has_loose_rows) as parts:
+            found = [dict(each.read()) for each in parts]
+    every = pl.concat(each["lengths"] for each in found)
+    assert dict(every.rows()) == SIZES
+    for each in found:
+        here = {*each["lengths"]["group_id"]}
+        assert {*each["groups"]["group_id"]} == here - {"z"}
+        if has_loose_rows:
+            assert {*each["loose"]["group_id"]} == here

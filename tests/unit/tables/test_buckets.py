@@ -1,13 +1,15 @@
-"""Every partition lies in one bucket, or in all parts of itself."""
+"""Every record lies in one bucket, with all of its group or share partition."""
 
 from __future__ import annotations
 
+import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.tables.buckets import Bucket, buckets
+from analytics.tables.buckets import Bucket, GroupBucket, buckets
 
-TOPIC = "__consumer_offsets"
+GROUPS, SHARES = "__consumer_offsets", "__share_group_state"
 
 
 def _has(bucket: Bucket, partition: int) -> bool:
@@ -16,7 +18,7 @@ def _has(bucket: Bucket, partition: int) -> bool:
 
 @given(st.dictionaries(st.integers(0, 49), st.integers(1, 500), max_size=30))
 def test_every_partition_is_in_one_bucket_or_in_all_parts_of_itself(counts: dict[int, int]) -> None:
-    laid = buckets(TOPIC, counts, 100)
+    laid = buckets(SHARES, counts, 100)
     for partition in range(50):
         holding = [each for each in laid if _has(each, partition)]
         assert [each.part for each in holding] == list(range(holding[0].parts))
@@ -25,6 +27,50 @@ def test_every_partition_is_in_one_bucket_or_in_all_parts_of_itself(counts: dict
 
 @given(st.dictionaries(st.integers(0, 49), st.integers(1, 500), min_size=1, max_size=30))
 def test_small_partitions_share_a_bucket_as_far_as_they_fit(counts: dict[int, int]) -> None:
-    for bucket in buckets(TOPIC, counts, 100):
+    for bucket in buckets(SHARES, counts, 100):
         held = sum(count for number, count in counts.items() if _has(bucket, number))
         assert held // bucket.parts <= 100
+        assert bucket.groups is None, "a share partition alone does not tell its group"
+
+
+@given(st.dictionaries(st.integers(0, 49), st.integers(1, 500), max_size=30))
+def test_groups_are_divided_among_all_buckets_wherever_they_lie(counts: dict[int, int]) -> None:
+    laid = buckets(GROUPS, counts, 100)
+    assert all(_has(bucket, partition) for bucket in laid for partition in range(50))
+    assert len(laid) == max(-(-sum(counts.values()) // 100), 1)
+    assert [each.part for each in laid] == list(range(len(laid)))
+    assert {each.parts for each in laid} == {len(laid)}
+    assert [each.is_first for each in laid] == [True] + [False] * (len(laid) - 1)
+    if len(laid) > 1:
+        assert [each.groups for each in laid] == [
+            GroupBucket(number, len(laid)) for number in range(len(laid))
+        ]
+
+
+@given(st.lists(st.text(max_size=20), max_size=30), st.integers(1, 7), st.integers(1, 5))
+def test_a_group_is_in_one_bucket_and_in_one_of_each_division_of_it(
+    names: list[str], parts: int, times: int
+) -> None:
+    groups = pl.DataFrame({"group_id": names}, {"group_id": pl.String})
+
+    def among(parts: int) -> list[list[str]]:
+        every = (GroupBucket(number, parts).has(pl.col("group_id")) for number in range(parts))
+        return [groups.filter(each)["group_id"].to_list() for each in every]
+
+    coarse, fine = among(parts), among(parts * times)
+    assert sorted(name for some in coarse for name in some) == sorted(names)
+    for number, some in enumerate(fine):
+        assert GroupBucket(number, parts * times).is_within(parts)
+        assert {*some} <= {*coarse[number % parts]}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [None, {}, {b"groupscope.groups": b""}, {b"groupscope.groups": b"3"}, {b"other": b"3 of 4"}],
+)
+def test_a_file_that_does_not_say_it_says_nothing(metadata: dict[bytes, bytes] | None) -> None:
+    assert GroupBucket.of_file(metadata) is None
+
+
+def test_a_file_says_of_which_groups_its_rows_are() -> None:
+    assert GroupBucket.of_file({b"other": b"", **GroupBucket(3, 40).label}) == GroupBucket(3, 40)
