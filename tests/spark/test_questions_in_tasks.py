@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from analytics.engine.part_runs import PartAnswer, PartRunner
+from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.diff import question as diff_question
@@ -153,6 +153,8 @@ def test_a_single_part_starts_no_spark(tmp_path: Path) -> None:
     def on_spark(*_: object) -> Sequence[Any]:
         raise AssertionError
 
-    answers = PartRunner(str(tmp_path), on_spark).run(with_process, [partial(read_rows, 0)])
+    answers = PartRunner(str(tmp_path), on_spark).run(
+        with_process, [GroupPart(partial(read_rows, 0))]
+    )
     assert answers.sums == [(["group-0"], os.getpid())]
     assert not list(tmp_path.iterdir())

@@ -59,7 +59,15 @@ if TYPE_CHECKING:
 GROUP_EVENTS: Final = "group_events"
 AT_ONCE: Final = 600_000
 """So many events are sorted together, about; else those of each file."""
-_BY_TIME: Final = ("at", "log", "coordinator_partition", "record_offset", "event", "subject")
+_BY_TIME: Final = (
+    "at",
+    "log",
+    "coordinator_partition",
+    "record_offset",
+    "event",
+    "subject",
+    "group_id",
+)
 
 
 def in_time_order(events: pl.DataFrame) -> pl.DataFrame:

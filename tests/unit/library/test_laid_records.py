@@ -12,6 +12,7 @@ from analytics.engine.replay_tasks import record_layout
 from analytics.replay.log.log_times import END
 from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
+from schemas import CONSUMER_OFFSETS
 from tests.support.decoded_here import decoded_here
 
 
@@ -99,8 +100,8 @@ def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:
 def test_records_that_hold_much_count_for_several(reader: RecordReader) -> None:
     of_commits = buckets_of(reader, 10_000)
     partition = next(iter(reader.counts(["offset_commit"])))
-    large = {("__consumer_offsets", partition): 400 * 25_000}
+    large = {(CONSUMER_OFFSETS, partition): 400 * 25_000}
     of_large = buckets_of(reader, 10_000, large)
     assert {each.parts for each in of_commits} == {1}
-    its = [each for each in of_large if each.partitions == (partition,) and not each.is_rest]
+    its = [each for each in of_large if each.topic == CONSUMER_OFFSETS]
     assert [(each.part, each.parts) for each in its] == [(0, 3), (1, 3), (2, 3)]

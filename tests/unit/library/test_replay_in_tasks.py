@@ -20,6 +20,7 @@ from analytics.replay.log.log_times import AsOf
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given
+from analytics.tables.buckets import GroupBucket
 from tests.support.decoded_here import decoded_here
 
 if TYPE_CHECKING:
@@ -76,10 +77,16 @@ def test_buckets_tell_what_all_records_at_once_tell(
         str(tmp_path),
         lambda name, rows: in_parts.setdefault(name, []).append(rows),
     )
+    says_so: set[str] = set()
     for part in parts:
         name = part.table.rpartition("/")[2]
         written = polars_rows(pq.read_table(part.path, partitioning=None))
         in_parts.setdefault(name, []).append(written)
+        groups = GroupBucket.of_file(pq.read_metadata(part.path).metadata)
+        if groups is not None and "group_id" in written.columns:
+            says_so.add(name)
+            assert written.select(groups.has(pl.col("group_id")).all()).item(), name
+    assert {"groups", "members", "committed_offsets", "offset_history", "group_events"} <= says_so
     assert len(at_once) > 15
     for name, rows in at_once.items():
         expected, found = _in_order(rows, name), _in_order(in_parts.get(name, []), name)
