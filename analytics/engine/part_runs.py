@@ -239,6 +239,8 @@ def _write(folder: str, name: str, rows: pa.Table, groups: GroupBucket | None) -
     filesystem, path = open_location(location)
     filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     long = max(_ROW_GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
-    labelled = rows.replace_schema_metadata(None if groups is None else groups.label)
-    pq.write_table(labelled, path, filesystem=filesystem, row_group_size=min(long, _ROW_GROUP))
+    with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as file:
+        file.write_table(rows, row_group_size=min(long, _ROW_GROUP))
+        if groups is not None:
+            file.add_key_value_metadata(groups.label)
     return location

@@ -336,14 +336,17 @@ def _write_part(staging: str, name: str, rows: pl.DataFrame, groups: GroupBucket
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
     # Polars' own texts are written as they are; a file need not say that they were polars'.
     written = rows.to_arrow(compat_level=pl.CompatLevel.newest())
-    pq.write_table(
-        written.replace_schema_metadata(None if groups is None else groups.label),
+    with pq.ParquetWriter(
         path,
+        written.schema,
         filesystem=filesystem,
         store_schema=False,
         # Numbers of a history seldom repeat: looking for those that do takes as long as all else.
         use_dictionary=[each for each, kind in rows.schema.items() if kind == pl.String],
-    )
+    ) as file:
+        file.write_table(written)
+        if groups is not None:
+            file.add_key_value_metadata(groups.label)
     return Part(folder_of(name), path, rows.height)
 
 

@@ -96,7 +96,7 @@ def rows_of_bucket(
 
 # Files that say of which groups their rows are.
 
-_LABEL: Final = b"groupscope.groups"
+_LABEL: Final = "groupscope.groups"
 _OF: Final = " of "
 
 
@@ -109,13 +109,13 @@ class GroupBucket(NamedTuple):
     @classmethod
     def of_file(cls, metadata: Mapping[bytes, bytes] | None) -> Self | None:
         """Return of which groups a Parquet file says that all its rows are; None says nothing."""
-        part, _, parts = (metadata or {}).get(_LABEL, b"").decode().partition(_OF)
+        part, _, parts = (metadata or {}).get(_LABEL.encode(), b"").decode().partition(_OF)
         return cls(int(part), int(parts)) if part.isdecimal() and parts.isdecimal() else None
 
     @property
-    def label(self) -> dict[bytes, bytes]:
+    def label(self) -> dict[str, str]:
         """What a Parquet file says in its metadata."""
-        return {_LABEL: f"{self.part}{_OF}{self.parts}".encode()}
+        return {_LABEL: f"{self.part}{_OF}{self.parts}"}
 
     def is_within(self, parts: int) -> bool:
         """Return whether all these groups are in one bucket of so many."""

@@ -69,8 +69,10 @@ def in_buckets(root: Path, parts: Mapping[str, int]) -> Workspace:
             groups = GroupBucket(number, count)
             some = every.filter(groups.has(pl.col("group_id")))
             if some.height:
-                made = table_of_frame(name, some).replace_schema_metadata(groups.label)
-                pq.write_table(made, folder / f"part-{number}.parquet")
+                made = table_of_frame(name, some)
+                with pq.ParquetWriter(folder / f"part-{number}.parquet", made.schema) as file:
+                    file.write_table(made)
+                    file.add_key_value_metadata(groups.label)
     return Workspace(str(root))
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,5 +76,10 @@ def test_a_file_that_does_not_say_it_says_nothing(metadata: dict[bytes, bytes] |
     assert GroupBucket.of_file(metadata) is None
 
 
-def test_a_file_says_of_which_groups_its_rows_are() -> None:
-    assert GroupBucket.of_file({b"other": b"", **GroupBucket(3, 40).label}) == GroupBucket(3, 40)
+def test_a_file_says_of_which_groups_its_rows_are(tmp_path: Path) -> None:
+    rows = pa.table({"group_id": ["a"]})
+    with pq.ParquetWriter(tmp_path / "file", rows.schema) as file:
+        file.write_table(rows)
+        file.add_key_value_metadata(GroupBucket(3, 40).label)
+    metadata = pq.read_metadata(tmp_path / "file").metadata
+    assert GroupBucket.of_file(metadata) == GroupBucket(3, 40)
