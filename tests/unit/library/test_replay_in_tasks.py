@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from analytics.workspace import Workspace
 
 FEW = 150
-BEFORE_THE_ELECTION = 1763716710000
+BEFORE_THE_ELECTION = 1795252710000
 
 
 @pytest.fixture(scope="module")
