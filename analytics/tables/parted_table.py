@@ -186,13 +186,44 @@ class PartedTable:
         kept = [fold(chain([nothing], self._of_part(each, at_once, read))) for each in self.parts]
         return fold([self.order.sorted(pa.concat_tables([nothing, *kept]))])
 
-    def whole(self) -> pa.Table:
-        """Return all of its rows, in order."""
+    def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all of its rows, in order.
+
+        Args:
+            columns: Those that are needed; None is all.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
         if len(self.parts) == 1 and isinstance(self.parts[0], pa.Table) and self.condition is None:
-            return self.parts[0]
-        found = [rows for each in self.parts for rows in self._of_part(each, _AT_ONCE)]
-        rows = pa.concat_tables([self.schema.empty_table(), *found])
-        return rows if len(self.parts) == 1 else self.order.sorted(rows)
+            return self.parts[0] if columns is None else self.parts[0].select(list(columns))
+        return self._together(lambda part, read: self._of_part(part, _AT_ONCE, read), columns)
+
+    def few(self, condition: pl.Expr, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows that fulfil a condition, in order: few of many.
+
+        Args:
+            condition: Of files what it is not about is decoded for the rows alone that fulfil it.
+            columns: Those that are needed; None is all.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        return self._together(self.where(condition)._few_of_part, columns)
+
+    def _together(
+        self,
+        read_part: Callable[[pa.Table | str, Sequence[str]], Iterator[pa.Table]],
+        columns: Sequence[str] | None,
+    ) -> pa.Table:
+        """Return what is read of each part, in the order of the table."""
+        wanted = self.column_names if columns is None else list(columns)
+        # A part alone is in order.
+        telling = self.order.columns if len(self.parts) > 1 else ()
+        read = list(dict.fromkeys([*wanted, *telling]))
+        found = [rows for each in self.parts for rows in read_part(each, read)]
+        rows = pa.concat_tables(found or [self.schema.empty_table().select(wanted)])
+        return (self.order.sorted(rows) if len(found) > 1 and telling else rows).select(wanted)
 
     def first(self, most: int) -> pa.Table:
         """Return its first rows."""
@@ -239,13 +270,22 @@ class PartedTable:
             if self.condition is not None:
                 counts = polars_rows(each.select(asked)).select(self.condition).to_series()
                 counted = each.filter(pa.chunked_array([counts.to_arrow()]))
-            # What tells the order may be in the files, and not among the columns of the table.
-            chosen = counted.select(list(names))
-            types = [
-                self.schema.field(name) if name in self.schema.names else chosen.schema.field(name)
-                for name in names
-            ]
-            yield chosen.cast(pa.schema(types))
+            yield self._typed(counted.select(list(names)))
+
+    def _few_of_part(self, part: pa.Table | str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a part that count, in order."""
+        if isinstance(part, str) and self.condition is not None:
+            yield self._typed(_matching(part, self.condition, columns))
+        else:
+            yield from self._of_part(part, _AT_ONCE, columns)
+
+    def _typed(self, rows: pa.Table) -> pa.Table:
+        # What tells the order may be in the files, and not among the columns of the table.
+        types = [
+            self.schema.field(each.name) if each.name in self.schema.names else each
+            for each in rows.schema
+        ]
+        return rows.cast(pa.schema(types))
 
 
 def _merged(parts: Sequence[Iterator[pa.Table]], order: Order, most: int) -> Iterator[pa.Table]:
@@ -341,6 +381,24 @@ def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         for batch in file.iter_batches(batch_size=most, columns=list(columns)):
             # Files have columns in an order of their own.
             yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _matching(part: str, condition: pl.Expr, columns: Sequence[str]) -> pa.Table:
+    """Return the rows of a file that fulfil a condition.
+
+    Arrow would decode all columns of a row group for one of its rows.
+    """
+    filesystem, path = open_location(part)
+    is_here = isinstance(filesystem, fs.LocalFileSystem)
+    with reading(path):
+        try:
+            source = path if is_here else filesystem.open_input_file(path).read()
+            rows = pl.scan_parquet(source, glob=False).filter(condition).select(columns).collect()
+        except pl.exceptions.ColumnNotFoundError as error:
+            raise KeyError(f"No match for FieldRef: {error}") from error
+        except pl.exceptions.PolarsError as error:
+            raise pa.ArrowInvalid(str(error)) from error
+        return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 class PartedTables(Mapping[str, pa.Table]):

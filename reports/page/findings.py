@@ -23,7 +23,7 @@ from reports.page.texts import (
     name_cut,
     rule_anchor,
 )
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import Condition, WorkspaceTables, is_one_of
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from schemas.finding_rules import SEVERITIES, finding_rules
 from schemas.gaps import Template
@@ -98,7 +98,7 @@ def _first_of_each_rule(read: WorkspaceTables) -> tuple[dict[str, _OfRule], dict
         counts.update({each["values"]: each["counts"] for each in values})
     of_rules = partial(first_of_each, of="rule", most=MOST_OF_A_RULE)
     first = read.folded("findings", of_rules, _ID_OF_RULE)
-    is_shown = pc.field("finding_id").isin(first["finding_id"].combine_chunks())
+    is_shown = is_one_of("finding_id", first["finding_id"].to_pylist())
     rows_of: dict[str, list[Row]] = {}
     # An id may be that of two findings: the order is the same, so that the first ones are shown.
     for row in read.rows("findings", where=is_shown).to_pylist():
@@ -112,7 +112,7 @@ def _rank(rows: Sequence[Row]) -> int:
 
 
 def _column(
-    read: WorkspaceTables, name: str, key: str, value: str, where: pc.Expression | None = None
+    read: WorkspaceTables, name: str, key: str, value: str, where: Condition | None = None
 ) -> dict[str, Any]:
     rows = read.rows(name, [key, value], where)
     return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))

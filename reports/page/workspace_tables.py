@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,13 +16,25 @@ from schemas import table
 if TYPE_CHECKING:
     from schemas.manifest import Manifest
 
-Condition: TypeAlias = pc.Expression
+Condition: TypeAlias = pl.Expr
 """Which rows of a table are asked for."""
+
+
+def is_one_of(column: str, values: Iterable[object]) -> Condition:
+    """Return the condition that a text of a row is one of some."""
+    return pl.col(column).is_in(pl.Series(list(dict.fromkeys(values)), dtype=pl.String).implode())
 
 
 def is_of(groups: Iterable[object]) -> Condition:
     """Return the condition that a row is of one of some groups."""
-    return pc.field("group_id").isin(pa.array(list(dict.fromkeys(groups)), pa.string()))
+    return is_one_of("group_id", groups)
+
+
+def fulfilling(rows: pa.Table, where: Condition) -> pa.Table:
+    """Return the rows of Arrow that fulfil a condition."""
+    needed = list(dict.fromkeys(where.meta.root_names()))
+    is_wanted = pl.DataFrame(pl.from_arrow(rows.select(needed))).select(where).to_series()
+    return rows.filter(pa.chunked_array([is_wanted.to_arrow()]))
 
 
 class Tables(Protocol):
@@ -67,7 +80,7 @@ class HeldTables(dict[str, pa.Table]):
         Raises:
             KeyError: It has no such column.
         """
-        rows = self[name] if where is None else self[name].filter(where)
+        rows = self[name] if where is None else fulfilling(self[name], where)
         return rows.select(list(columns)) if columns else rows
 
     def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
@@ -182,7 +195,7 @@ class WorkspaceTables:
             where: Which rows; None is all of them.
         """
         pieces = self.tables.pieces(name, columns)
-        wanted = (each if where is None else each.filter(where) for each in pieces)
+        wanted = (each if where is None else fulfilling(each, where) for each in pieces)
         return first_in_order(wanted, order, most)
 
     def count(self, name: str) -> int:
