@@ -112,9 +112,11 @@ class _Stored:
         """Yield the rows of a table in its order, some at a time."""
         return self._parted(name).pieces(columns)
 
-    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+    def folded(
+        self, name: str, fold: Fold, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> pa.Table:
         """Return what a fold keeps of a table."""
-        return self._parted(name).folded(fold, columns)
+        return self._parted(name).folded(fold, columns, later)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""

@@ -289,14 +289,14 @@ def _first_of_each(
     """Return so many rows of each topic: the first, or those that have the most of a column."""
     if not read.has(name):
         return {}
-    wanted = list(dict.fromkeys(["topic", *columns]))
     is_of = is_one_of("topic", topics)
     order = None if by is None else [(by, "descending"), ("group_id", "ascending")]
 
     def first_of(pieces: Iterable[pa.Table]) -> pa.Table:
         return first_of_each((fulfilling(each, is_of) for each in pieces), "topic", most, order)
 
-    first = read.folded(name, first_of, wanted)
+    telling = ["topic"] if by is None else ["topic", by, "group_id"]
+    first = read.folded(name, first_of, telling, columns)
     return {
         topic: first.filter(pc.field("topic") == topic)
         for topic in pc.unique(first["topic"]).to_pylist()

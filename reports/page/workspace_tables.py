@@ -61,7 +61,9 @@ class Tables(Protocol):
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table that is there in its order, some at a time; at least once."""
 
-    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+    def folded(
+        self, name: str, fold: Fold, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> pa.Table:
         """Return what a fold keeps of a table that is there."""
 
     def count(self, name: str) -> int:
@@ -95,9 +97,11 @@ class HeldTables(dict[str, pa.Table]):
         """Yield the rows of a table."""
         return self.pieces(name, columns)
 
-    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+    def folded(
+        self, name: str, fold: Fold, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> pa.Table:
         """Return what a fold keeps of a table."""
-        return fold([self.read(name, columns)])
+        return fold([self.read(name, list(dict.fromkeys([*columns, *later])))])
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""
@@ -165,17 +169,20 @@ class WorkspaceTables:
         there = name in self.tables
         return self.tables.pieces(name, columns) if there else iter([self.rows(name, columns)])
 
-    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+    def folded(
+        self, name: str, fold: Fold, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> pa.Table:
         """Return what a fold keeps of a table of any size: of its rows, and of their order.
 
         Args:
             name: Which one; one that is not there has no rows.
             fold: Takes rows in their order, some at a time.
             columns: Those that it looks at.
+            later: Those that are needed of the rows that it keeps.
         """
         if name not in self.tables:
-            return fold([self.rows(name, columns)])
-        return self.tables.folded(name, fold, columns)
+            return fold([self.rows(name, list(dict.fromkeys([*columns, *later])))])
+        return self.tables.folded(name, fold, columns, later)
 
     def largest(
         self,
