@@ -240,6 +240,20 @@ class PartedTable:
         """
         return self._together(self.where(condition)._few_of_part, columns)
 
+    def few_by_part(
+        self, condition: pl.Expr, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield the rows that fulfil a condition, part after part; at least once.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        wanted = self.column_names if columns is None else list(columns)
+        yield self.schema.empty_table().select(wanted)
+        counted = self.where(condition)
+        for each in self.parts:
+            yield from counted._few_of_part(each, wanted)
+
     def _together(
         self,
         read_part: Callable[[pa.Table | str, Sequence[str]], Iterator[pa.Table]],
@@ -429,7 +443,8 @@ def _numbered(pieces: Iterator[pa.Table], first: int) -> Iterator[pa.Table]:
     """Yield pieces with the number of each row."""
     for rows in pieces:
         behind = first + rows.num_rows
-        yield rows.append_column(_NTH, pa.array(range(first, behind), pa.int64()))
+        numbers = pl.int_range(first, behind, dtype=pl.Int64, eager=True)
+        yield rows.append_column(_NTH, numbers.to_arrow())
         first = behind
 
 

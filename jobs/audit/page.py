@@ -104,9 +104,12 @@ class _Stored:
         rows = self._parted(name).first(most)
         return rows.select(list(columns)) if columns else rows
 
-    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def pieces(
+        self, name: str, columns: Sequence[str], where: Condition | None = None
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a table, some at a time."""
-        return self._parted(name).scan(columns)
+        rows = self._parted(name)
+        return rows.scan(columns) if where is None else rows.few_by_part(where, columns)
 
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table in its order, some at a time."""

@@ -55,7 +55,9 @@ class Tables(Protocol):
     def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
         """Return the first rows of a table that is there, in its order."""
 
-    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def pieces(
+        self, name: str, columns: Sequence[str], where: Condition | None = None
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a table that is there, some at a time; at least once."""
 
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -89,9 +91,11 @@ class HeldTables(dict[str, pa.Table]):
         """Return the first rows of a table."""
         return self.read(name, columns).slice(0, most)
 
-    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def pieces(
+        self, name: str, columns: Sequence[str], where: Condition | None = None
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
-        yield self.read(name, columns)
+        yield self.read(name, columns, where)
 
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
@@ -159,15 +163,19 @@ class WorkspaceTables:
         there = name in self.tables
         return self.tables.in_order(name, columns) if there else iter([self.rows(name, columns)])
 
-    def scan(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def scan(
+        self, name: str, columns: Sequence[str], where: Condition | None = None
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a table of any size in any order, some at a time; at least once.
 
         Args:
             name: Which one; one that is not there has no rows.
             columns: Those that are looked at.
+            where: Which rows, few of many; None is all of them.
         """
-        there = name in self.tables
-        return self.tables.pieces(name, columns) if there else iter([self.rows(name, columns)])
+        if name not in self.tables:
+            return iter([self.rows(name, columns)])
+        return self.tables.pieces(name, columns, where)
 
     def folded(
         self, name: str, fold: Fold, columns: Sequence[str], later: Sequence[str] = ()
