@@ -37,6 +37,22 @@ def fulfilling(rows: pa.Table, where: Condition) -> pa.Table:
     return rows.filter(pa.chunked_array([is_wanted.to_arrow()]))
 
 
+def _is_among(first: pa.Table, by: tuple[str, str], most: int) -> Condition | None:
+    """Return what is so of rows that may be among the first; None where that says nothing.
+
+    Args:
+        first: The first rows.
+        by: The column that they are the first by, and "ascending" or "descending".
+        most: So many rows are wanted.
+    """
+    name, direction = by
+    last = first[name][most - 1].as_py() if first.num_rows >= most else None
+    # Null comes last, and what is not a number before it.
+    if last is None or last != last:  # noqa: PLR0124
+        return None
+    return pl.col(name) >= last if direction == "descending" else pl.col(name) <= last
+
+
 class Tables(Protocol):
     """Tables by name, read where they are asked for: some have a row for each committed offset."""
 
@@ -209,9 +225,14 @@ class WorkspaceTables:
             columns: Those that are looked at.
             where: Which rows; None is all of them.
         """
-        pieces = self.tables.pieces(name, columns)
+        # What decides is read alone: other columns are needed of few rows.
+        telling = [order[0][0], *(where.meta.root_names() if where is not None else ())]
+        pieces = self.tables.pieces(name, list(dict.fromkeys(telling)))
         wanted = (each if where is None else fulfilling(each, where) for each in pieces)
-        return first_in_order(wanted, order, most)
+        first = first_in_order(wanted, order[:1], most)
+        is_wanted = [each for each in (where, _is_among(first, order[0], most)) if each is not None]
+        rows = self.tables.pieces(name, columns, pl.all_horizontal(is_wanted) if is_wanted else None)
+        return first_in_order(rows, order, most)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has; 0 where it is not there."""
