@@ -228,31 +228,29 @@ class PartedTable:
             return self.parts[0] if columns is None else self.parts[0].select(list(columns))
         return self._together(lambda part, read: self._of_part(part, _AT_ONCE, read), columns)
 
-    def few(self, condition: pl.Expr, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the rows that fulfil a condition, in order: few of many.
+    def few(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all of its rows, in order, where few of many count.
+
+        What the condition is not about is decoded, of files, for the rows alone that fulfil it.
 
         Args:
-            condition: Of files what it is not about is decoded for the rows alone that fulfil it.
             columns: Those that are needed; None is all.
 
         Raises:
             WorkspaceError: A part cannot be read.
         """
-        return self._together(self.where(condition)._few_of_part, columns)
+        return self._together(self._few_of_part, columns)
 
-    def few_by_part(
-        self, condition: pl.Expr, columns: Sequence[str] | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield the rows that fulfil a condition, part after part; at least once.
+    def few_by_part(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the same part after part, each in order; at least once.
 
         Raises:
             WorkspaceError: A part cannot be read.
         """
         wanted = self.column_names if columns is None else list(columns)
         yield self.schema.empty_table().select(wanted)
-        counted = self.where(condition)
         for each in self.parts:
-            yield from counted._few_of_part(each, wanted)
+            yield from self._few_of_part(each, wanted)
 
     def _together(
         self,

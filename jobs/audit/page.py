@@ -71,7 +71,7 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     read = WorkspaceTables(_Stored(stored), manifest, summary)
     shown = is_of(worst_groups(read)["group_id"].to_pylist())
     there = [name for name in OF_STORIES if stored.has(name)]
-    of_shown = {name: stored.parted(name, order_of(name)).few(shown) for name in there}
+    of_shown = {name: stored.parted(name, order_of(name)).where(shown).few() for name in there}
     return page_of(replace(read, tables=_Stored(stored, HeldTables(of_shown))))
 
 
@@ -96,7 +96,7 @@ class _Stored:
             return self.of_shown.read(name, columns, where)
         rows = self._parted(name)
         if where is not None:
-            return rows.few(where, columns or None)
+            return rows.where(where).few(columns or None)
         return rows.whole(columns or None)
 
     def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
@@ -109,7 +109,7 @@ class _Stored:
     ) -> Iterator[pa.Table]:
         """Yield the rows of a table, some at a time."""
         rows = self._parted(name)
-        return rows.scan(columns) if where is None else rows.few_by_part(where, columns)
+        return rows.scan(columns) if where is None else rows.where(where).few_by_part(columns)
 
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table in its order, some at a time."""

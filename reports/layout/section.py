@@ -259,7 +259,8 @@ def first_in_order(pieces: Iterable[pa.Table], order: Order, most: int) -> pa.Ta
     """Return the first rows of pieces of a table, at least one, in an order; equal ones stay."""
     held: list[pa.Table] = []
     for each in pieces:
-        rows = pa.concat_tables([*held, *(_rivals(each, one, order, most) for one in held or [each])])
+        more = _rivals(each, held[0], order, most) if held else each
+        rows = pa.concat_tables([*held, more])
         # Only what is returned is gathered.
         held = [rows.take(pc.sort_indices(rows, list(order)).slice(0, most))]
     return held[0]

@@ -50,7 +50,8 @@ def _is_among(first: pa.Table, by: tuple[str, str], most: int) -> Condition | No
     # Null comes last, and what is not a number before it.
     if last is None or last != last:  # noqa: PLR0124
         return None
-    return pl.col(name) >= last if direction == "descending" else pl.col(name) <= last
+    column, least = pl.col(name), pl.lit(last)
+    return column >= least if direction == "descending" else column <= least
 
 
 class Tables(Protocol):
@@ -231,7 +232,9 @@ class WorkspaceTables:
         wanted = (each if where is None else fulfilling(each, where) for each in pieces)
         first = first_in_order(wanted, order[:1], most)
         is_wanted = [each for each in (where, _is_among(first, order[0], most)) if each is not None]
-        rows = self.tables.pieces(name, columns, pl.all_horizontal(is_wanted) if is_wanted else None)
+        rows = self.tables.pieces(
+            name, columns, pl.all_horizontal(is_wanted) if is_wanted else None
+        )
         return first_in_order(rows, order, most)
 
     def count(self, name: str) -> int:
