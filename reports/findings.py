@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,12 +26,13 @@ from schemas.finding_rules import SEVERITIES
 
 # Findings for programs, one a line, written as `json.dumps` writes them, but by columns.
 
-_AT_ONCE: Final = 5_000
-_ROW: Final = "row"
+_AT_ONCE: Final = 16_000
 _ESCAPES: Final = {
     each: json.dumps(each)[1:-1] for each in ('"', "\\", *(chr(code) for code in range(32)))
 }
 """What JSON cannot have within a text, and what stands for it."""
+_FIRST_PLAIN: Final = ord(" ")
+_ABSENT: Final = {"null_handling": "replace", "null_replacement": "null"}
 
 
 def json_lines(findings: Iterable[pa.Table]) -> Iterator[str]:
@@ -41,45 +43,77 @@ def json_lines(findings: Iterable[pa.Table]) -> Iterator[str]:
     """
     for piece in findings:
         for start in range(0, piece.num_rows, _AT_ONCE):
-            rows = pl.DataFrame(pl.from_arrow(with_times_as_text(piece.slice(start, _AT_ONCE))))
-            lines = rows.select(_object(rows, {"evidence": _records(rows["evidence"])}))
-            yield lines.to_series().str.join("\n").item() + "\n"
+            rows = with_times_as_text(piece.slice(start, _AT_ONCE)).combine_chunks()
+            columns = {name: rows[name].combine_chunks() for name in rows.column_names}
+            columns["evidence"] = _records(columns["evidence"])
+            lines = _objects(columns, end="}\n", written=("evidence",))
+            yield _all_of(lines)
 
 
-def _records(evidence: pl.Series) -> pl.Series:
+def _all_of(texts: pa.StringArray) -> str:
+    """Return texts that follow each other as one."""
+    return str(_content(texts), "utf-8")
+
+
+def _content(texts: pa.StringArray) -> memoryview:
+    """Return what texts have in memory, one after the other."""
+    _, ends, content = texts.buffers()
+    if content is None or not len(texts):
+        return memoryview(b"")
+    places = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return memoryview(content)[places[0] : places[-1]]
+
+
+def _records(evidence: pa.ListArray) -> pa.StringArray:
     """Return a list of objects for each finding."""
-    listed = evidence.rename(_ROW).to_frame().with_row_index("finding")
-    records = listed.filter(pl.col(_ROW).list.len() > 0).explode(_ROW)
-    fields = records[_ROW].struct.unnest()
-    objects = pl.DataFrame({"finding": records["finding"]}).with_columns(
-        fields.select(_object(fields)).to_series().alias(_ROW)
-    )
-    joined = objects.group_by("finding", maintain_order=True).agg(pl.col(_ROW).str.join(", "))
-    lists = listed.select("finding").join(joined, on="finding", how="left", maintain_order="left")
-    return pl.select(pl.format("[{}]", lists[_ROW].fill_null(""))).to_series()
+    records = evidence.flatten()
+    fields = dict(zip(records.type.names, records.flatten(), strict=True))
+    lengths = pc.fill_null(pc.list_value_length(evidence), 0).to_numpy()
+    ends = pa.array(np.concatenate([[0], lengths.cumsum()]), pa.int32())
+    lists = pa.ListArray.from_arrays(ends, _objects(fields, end="}"))
+    return pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")
 
 
-def _object(rows: pl.DataFrame, written: dict[str, pl.Series] | None = None) -> pl.Expr:
+def _objects(
+    columns: Mapping[str, pa.Array], end: str, written: Sequence[str] = ()
+) -> pa.StringArray:
     """Return the object of each row.
 
     Args:
-        rows: Texts and whole numbers.
-        written: Columns that are JSON already, by name.
+        columns: Texts and whole numbers.
+        end: Of an object.
+        written: Columns that are JSON already.
     """
-    parts: list[pl.Expr] = []
-    for name, kind in rows.schema.items():
-        parts.append(pl.lit(f"{', ' if parts else '{'}{json.dumps(name)}: "))
-        if written and name in written:
-            parts.append(pl.lit(written[name]))
-        else:
-            value = _text(pl.col(name)) if kind == pl.String else pl.col(name).cast(pl.String)
-            parts.append(value.fill_null("null"))
-    return pl.concat_str(*parts, pl.lit("}"))
+    parts: list[pa.Array | str] = []
+    before = "{"
+    for name, column in columns.items():
+        before += f"{json.dumps(name)}: "
+        after = ""
+        value = column
+        if name not in written:
+            if not pa.types.is_string(column.type):
+                value = pc.cast(column, pa.string())
+            elif column.null_count:
+                value = pc.binary_join_element_wise('"', _escaped(column), '"', "")
+            else:
+                before, value, after = f'{before}"', _escaped(column), '"'
+        parts += [before, value]
+        before = f"{after}, "
+    return pc.binary_join_element_wise(*parts, before.removesuffix(", ") + end, "", **_ABSENT)
 
 
-def _text(column: pl.Expr) -> pl.Expr:
-    escaped = column.str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
-    return pl.concat_str(pl.lit('"'), escaped, pl.lit('"'))
+def _escaped(column: pa.StringArray) -> pa.StringArray:
+    """Return texts as JSON has them; few have anything that stands for something else there."""
+    characters = np.frombuffer(_content(column), np.uint8)
+    is_plain = np.all(characters >= _FIRST_PLAIN) and not any(
+        np.any(characters == ord(each)) for each in _ESCAPES if each >= " "
+    )
+    if is_plain:
+        return column
+    texts = pl.DataFrame({"text": pl.from_arrow(column)})
+    escaped = pl.col("text").str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
+    found = texts.select(escaped).to_series()
+    return found.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(pa.string())
 
 
 _SCHEMA_VERSION: Final = 1

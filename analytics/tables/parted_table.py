@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -50,6 +51,9 @@ _AT_ONCE: Final = 64_000
 """So many rows of all parts are held together."""
 _FEWEST: Final = 500
 _PART, _PLACE, _ROW = "part_of_table", "place_in_order", "row_of_parts"
+_NTH: Final = "nth_of_table"
+"""Which row of the table it is, as its parts have them, of each of which there may be so many."""
+_OF_A_PART: Final = 1 << 40
 
 
 def by_key(name: str) -> Order:
@@ -168,6 +172,7 @@ class PartedTable:
         self,
         fold: Callable[[Iterable[pa.Table]], pa.Table],
         columns: Sequence[str] | None = None,
+        later: Sequence[str] = (),
     ) -> pa.Table:
         """Return what a fold keeps of all rows, of what it keeps of each part.
 
@@ -175,24 +180,91 @@ class PartedTable:
             fold: Takes pieces in the order of the table, at least one, and returns rows of them.
             columns: Those that are needed; None is all. The fold has those that tell the order,
                 too, and what it returns has both.
+            later: Columns that are needed of the rows alone that are kept.
 
         Raises:
             WorkspaceError: A part cannot be read.
         """
         wanted = self.column_names if columns is None else [*columns, *self.order.columns]
         read = list(dict.fromkeys(wanted))
-        nothing = self.schema.empty_table().select(read)
+        lacking = [each for each in dict.fromkeys(later) if each not in read]
         at_once = self.at_once or _AT_ONCE
-        kept = [fold(chain([nothing], self._of_part(each, at_once, read))) for each in self.parts]
-        return fold([self.order.sorted(pa.concat_tables([nothing, *kept]))])
+        nothing = self.schema.empty_table().select(read)
+        if lacking:
+            nothing = nothing.append_column(_NTH, pa.array([], pa.int64()))
+        kept = [
+            fold(chain([nothing], self._of_part(each, at_once, nothing.column_names, number)))
+            for number, each in enumerate(self.parts)
+        ]
+        rows = fold([self.order.sorted(pa.concat_tables([nothing, *kept]))])
+        return self._with_columns(rows, lacking) if lacking else rows
 
-    def whole(self) -> pa.Table:
-        """Return all of its rows, in order."""
+    def _with_columns(self, rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """Return rows, of which `_NTH` says where they are, with more of their columns instead."""
+        places = rows[_NTH].to_numpy()
+        found, order = [self.schema.empty_table().select(list(columns))], []
+        for number, part in enumerate(self.parts):
+            (mine,) = (places // _OF_A_PART == number).nonzero()
+            mine = mine[places[mine].argsort(kind="stable")]
+            if len(mine):
+                nth = places[mine] % _OF_A_PART
+                found.append(self._typed(_rows_at(part, nth.tolist(), columns)))
+                order += mine.tolist()
+        more = pa.concat_tables(found).take(pc.sort_indices(pa.array(order, pa.int64())))
+        for name in columns:
+            rows = rows.append_column(name, more[name])
+        return rows.drop_columns([_NTH])
+
+    def whole(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all of its rows, in order.
+
+        Args:
+            columns: Those that are needed; None is all.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
         if len(self.parts) == 1 and isinstance(self.parts[0], pa.Table) and self.condition is None:
-            return self.parts[0]
-        found = [rows for each in self.parts for rows in self._of_part(each, _AT_ONCE)]
-        rows = pa.concat_tables([self.schema.empty_table(), *found])
-        return rows if len(self.parts) == 1 else self.order.sorted(rows)
+            return self.parts[0] if columns is None else self.parts[0].select(list(columns))
+        return self._together(lambda part, read: self._of_part(part, _AT_ONCE, read), columns)
+
+    def few(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all of its rows, in order, where few of many count.
+
+        What the condition is not about is decoded, of files, for the rows alone that fulfil it.
+
+        Args:
+            columns: Those that are needed; None is all.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        return self._together(self._few_of_part, columns)
+
+    def few_by_part(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the same part after part, each in order; at least once.
+
+        Raises:
+            WorkspaceError: A part cannot be read.
+        """
+        wanted = self.column_names if columns is None else list(columns)
+        yield self.schema.empty_table().select(wanted)
+        for each in self.parts:
+            yield from self._few_of_part(each, wanted)
+
+    def _together(
+        self,
+        read_part: Callable[[pa.Table | str, Sequence[str]], Iterator[pa.Table]],
+        columns: Sequence[str] | None,
+    ) -> pa.Table:
+        """Return what is read of each part, in the order of the table."""
+        wanted = self.column_names if columns is None else list(columns)
+        # A part alone is in order.
+        telling = self.order.columns if len(self.parts) > 1 else ()
+        read = list(dict.fromkeys([*wanted, *telling]))
+        found = [rows for each in self.parts for rows in read_part(each, read)]
+        rows = pa.concat_tables(found or [self.schema.empty_table().select(wanted)])
+        return (self.order.sorted(rows) if len(found) > 1 and telling else rows).select(wanted)
 
     def first(self, most: int) -> pa.Table:
         """Return its first rows."""
@@ -223,29 +295,51 @@ class PartedTable:
         return replace(self, parts=parts)
 
     def _of_part(
-        self, part: pa.Table | str, most: int, columns: Sequence[str] | None = None
+        self,
+        part: pa.Table | str,
+        most: int,
+        columns: Sequence[str] | None = None,
+        number: int = 0,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a part that count, some at a time, in order."""
+        """Yield the rows of a part that count, some at a time, in order.
+
+        Args:
+            part: The part.
+            most: So many rows at a time.
+            columns: Those that are needed, `_NTH` may be among them; None is all of the table.
+            number: Of the part.
+        """
         names = self.column_names if columns is None else columns
         asked = self._asked_for
-        read = list(dict.fromkeys([*names, *asked]))
+        read = [each for each in dict.fromkeys([*names, *asked]) if each != _NTH]
         rows = (
             _held(part.select(read), most)
             if isinstance(part, pa.Table)
             else _stored(part, most, read)
         )
+        if _NTH in names:
+            rows = _numbered(rows, number * _OF_A_PART)
         for each in rows:
             counted = each
             if self.condition is not None:
                 counts = polars_rows(each.select(asked)).select(self.condition).to_series()
                 counted = each.filter(pa.chunked_array([counts.to_arrow()]))
-            # What tells the order may be in the files, and not among the columns of the table.
-            chosen = counted.select(list(names))
-            types = [
-                self.schema.field(name) if name in self.schema.names else chosen.schema.field(name)
-                for name in names
-            ]
-            yield chosen.cast(pa.schema(types))
+            yield self._typed(counted.select(list(names)))
+
+    def _few_of_part(self, part: pa.Table | str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows of a part that count, in order."""
+        if isinstance(part, str) and self.condition is not None:
+            yield self._typed(_matching(part, self.condition, columns))
+        else:
+            yield from self._of_part(part, _AT_ONCE, columns)
+
+    def _typed(self, rows: pa.Table) -> pa.Table:
+        # What tells the order may be in the files, and not among the columns of the table.
+        types = [
+            self.schema.field(each.name) if each.name in self.schema.names else each
+            for each in rows.schema
+        ]
+        return rows.cast(pa.schema(types))
 
 
 def _merged(parts: Sequence[Iterator[pa.Table]], order: Order, most: int) -> Iterator[pa.Table]:
@@ -341,6 +435,41 @@ def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pa.Table]:
         for batch in file.iter_batches(batch_size=most, columns=list(columns)):
             # Files have columns in an order of their own.
             yield pa.Table.from_batches([batch]).select(list(columns))
+
+
+def _numbered(pieces: Iterator[pa.Table], first: int) -> Iterator[pa.Table]:
+    """Yield pieces with the number of each row."""
+    for rows in pieces:
+        behind = first + rows.num_rows
+        numbers = pl.int_range(first, behind, dtype=pl.Int64, eager=True)
+        yield rows.append_column(_NTH, numbers.to_arrow())
+        first = behind
+
+
+def _rows_at(part: pa.Table | str, nth: Sequence[int], columns: Sequence[str]) -> pa.Table:
+    """Return the rows of a part by their numbers, which ascend."""
+    if isinstance(part, pa.Table):
+        return part.select(list(columns)).take(pa.array(nth, pa.int64()))
+    return _matching(part, pl.col(_NTH).is_in(list(nth)), columns)
+
+
+def _matching(part: str, condition: pl.Expr, columns: Sequence[str]) -> pa.Table:
+    """Return the rows of a file that fulfil a condition; `_NTH` is a column of it.
+
+    Arrow would decode all columns of a row group for one of its rows.
+    """
+    filesystem, path = open_location(part)
+    is_here = isinstance(filesystem, fs.LocalFileSystem)
+    with reading(path):
+        try:
+            source = path if is_here else filesystem.open_input_file(path).read()
+            rows = pl.scan_parquet(source, glob=False, row_index_name=_NTH)
+            found = rows.filter(condition).select(columns).collect()
+        except pl.exceptions.ColumnNotFoundError as error:
+            raise KeyError(f"No match for FieldRef: {error}") from error
+        except pl.exceptions.PolarsError as error:
+            raise pa.ArrowInvalid(str(error)) from error
+        return found.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 class PartedTables(Mapping[str, pa.Table]):

@@ -118,18 +118,6 @@ class StoredTables:
         with reading(self.workspace.path(folder_of(name))):
             return self._scanner(name, columns, where, files).to_table()
 
-    def read_groups(self, name: str, groups: pa.ChunkedArray) -> pa.Table:
-        """Read the rows of a table that are of some groups, given by their names.
-
-        Raises:
-            WorkspaceError: The workspace has no such table.
-        """
-        where = pc.field("group_id").isin(groups.combine_chunks())
-        # A scan of all files at once reads far ahead of the few rows that are kept.
-        found = pa.concat_tables(self.pieces(name, self.schema(name).names, where))
-        # A chunk for each batch that was looked at, most of them empty, is slow to work with.
-        return found.combine_chunks()
-
     def files(self, name: str) -> list[str]:
         """Return the files of a table."""
         found = self._dataset(name)

@@ -26,13 +26,16 @@ from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
 from reports.page.groups import worst_groups
 from reports.page.model import Page
-from reports.page.workspace_tables import HeldTables, WorkspaceTables
+from reports.page.workspace_tables import HeldTables, WorkspaceTables, is_of
 
 if TYPE_CHECKING:
+    from analytics.tables.parted_table import PartedTable
     from jobs.cli.console import Console
     from reports.layout.section import Fold
     from reports.page.workspace_tables import Condition
 
+_AT_ONCE: Final = 128_000
+"""So many rows of a few columns: what is done once for each piece takes longer than its rows."""
 _NEEDED: Final = (
     *("findings", "audited_groups", "applied_rules"),
     *("audit_incidents", "audit_incident_parts"),
@@ -66,11 +69,10 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     if not stored.has(*_NEEDED):
         raise _not_audited(location)
     read = WorkspaceTables(_Stored(stored), manifest, summary)
-    shown = worst_groups(read)["group_id"]
-    of_shown = HeldTables(
-        {name: stored.read_groups(name, shown) for name in OF_STORIES if stored.has(name)}
-    )
-    return page_of(replace(read, tables=_Stored(stored, of_shown)))
+    shown = is_of(worst_groups(read)["group_id"].to_pylist())
+    there = [name for name in OF_STORIES if stored.has(name)]
+    of_shown = {name: stored.parted(name, order_of(name)).where(shown).few() for name in there}
+    return page_of(replace(read, tables=_Stored(stored, HeldTables(of_shown))))
 
 
 @dataclass(frozen=True)
@@ -92,39 +94,39 @@ class _Stored:
         """Return columns of a table, all where none is named; of the rows that are asked for."""
         if name in OF_GROUPS:
             return self.of_shown.read(name, columns, where)
-        if len(self.stored.files(name)) == 1:
-            return self.stored.read(name, columns, where)
-        # Files of parts are in order each, and not together.
-        order = order_of(name)
-        wanted = list(columns or self.stored.schema(name).names)
-        read = [*dict.fromkeys([*wanted, *order.columns])]
-        if where is None:
-            rows = self.stored.read(name, read)
-        else:
-            # Few of many: a scan of all files at once reads far ahead of them.
-            rows = pa.concat_tables(self.stored.pieces(name, read, where))
-        return order.sorted(rows).select(wanted)
+        rows = self._parted(name)
+        if where is not None:
+            return rows.where(where).few(columns or None)
+        return rows.whole(columns or None)
 
     def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
         """Return the first rows of a table, in its order."""
-        rows = self.stored.parted(name, order_of(name)).first(most)
+        rows = self._parted(name).first(most)
         return rows.select(list(columns)) if columns else rows
 
-    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def pieces(
+        self, name: str, columns: Sequence[str], where: Condition | None = None
+    ) -> Iterator[pa.Table]:
         """Yield the rows of a table, some at a time."""
-        return self.stored.pieces(name, columns)
+        rows = self._parted(name)
+        return rows.scan(columns) if where is None else rows.where(where).few_by_part(columns)
 
     def in_order(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the rows of a table in its order, some at a time."""
-        return self.stored.parted(name, order_of(name)).pieces(columns)
+        return self._parted(name).pieces(columns)
 
-    def folded(self, name: str, fold: Fold, columns: Sequence[str]) -> pa.Table:
+    def folded(
+        self, name: str, fold: Fold, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> pa.Table:
         """Return what a fold keeps of a table."""
-        return self.stored.parted(name, order_of(name)).folded(fold, columns)
+        return self._parted(name).folded(fold, columns, later)
 
     def count(self, name: str) -> int:
         """Return how many rows a table has."""
-        return self.stored.parted(name, order_of(name)).num_rows
+        return self._parted(name).num_rows
+
+    def _parted(self, name: str) -> PartedTable:
+        return replace(self.stored.parted(name, order_of(name)), at_once=_AT_ONCE)
 
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of a group that the page shows."""

@@ -43,6 +43,7 @@ from analytics.replayed.end_offsets import read_end_offsets
 from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
 from analytics.replayed.replayed_workspace import instant_of
 from analytics.tables.parted_table import PartedTable, PartedTables
+from analytics.tables.read_ahead import one_ahead
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
@@ -346,7 +347,7 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     kept = kept_tables(state, judged.keys(), found, changes)
     keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
     folder = audit_options.out
-    write_pieces(join(folder, LINES), json_lines(found.findings.pieces()))
+    write_pieces(join(folder, LINES), json_lines(one_ahead(found.findings.pieces())))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
     page = write_text(

@@ -259,10 +259,27 @@ def first_in_order(pieces: Iterable[pa.Table], order: Order, most: int) -> pa.Ta
     """Return the first rows of pieces of a table, at least one, in an order; equal ones stay."""
     held: list[pa.Table] = []
     for each in pieces:
-        rows = pa.concat_tables([*held, each])
+        more = _rivals(each, held[0], order, most) if held else each
+        rows = pa.concat_tables([*held, more])
         # Only what is returned is gathered.
         held = [rows.take(pc.sort_indices(rows, list(order)).slice(0, most))]
     return held[0]
+
+
+def _rivals(rows: pa.Table, held: pa.Table, order: Order, most: int) -> pa.Table:
+    """Return the rows that may come before the last of so many that are held, or are equal to it.
+
+    To compare numbers takes a tenth of the time of sorting by names what they leave out.
+    """
+    name, direction = order[0]
+    kind = rows.schema.field(name).type
+    if held.num_rows < most or not (pa.types.is_integer(kind) or pa.types.is_timestamp(kind)):
+        return rows
+    last = held[name][most - 1]
+    if not last.is_valid:
+        return rows
+    is_before = pc.greater_equal if direction == "descending" else pc.less_equal
+    return rows.filter(is_before(rows[name], last))
 
 
 def first_of_each(
@@ -280,12 +297,24 @@ def first_of_each(
     for each in pieces:
         rows = pa.concat_tables([*held, each])
         if order is not None:
+            rows = rows.filter(_may_be_first(rows, of, most, order[0]))
             rows = rows.take(pc.sort_indices(rows, list(order)))
         values = pl.DataFrame({of: pl.from_arrow(rows[of])}).with_row_index("nth_row")
         first = values.group_by(of).head(most)["nth_row"].sort()
         # Only what is returned is gathered.
         held = [rows.take(first.to_arrow())]
     return held[0]
+
+
+def _may_be_first(rows: pa.Table, of: str, most: int, by: tuple[str, str]) -> pa.ChunkedArray:
+    """Return which rows may be among the first of their value by the first column of an order."""
+    name, direction = by
+    values = pl.DataFrame({"of": pl.from_arrow(rows[of]), "by": pl.from_arrow(rows[name])})
+    place = pl.col("by").rank("min", descending=direction == "descending").over("of")
+    # Null comes last.
+    known = pl.col("by").count().over("of")
+    may_be = pl.when(pl.col("by").is_null()).then(known < most).otherwise(place <= most)
+    return pa.chunked_array([values.select(may_be).to_series().to_arrow()])
 
 
 def words_in(rows: Rows, column: str) -> set[str | None]:

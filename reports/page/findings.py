@@ -23,8 +23,14 @@ from reports.page.texts import (
     name_cut,
     rule_anchor,
 )
-from reports.page.workspace_tables import WorkspaceTables
-from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from reports.page.workspace_tables import Condition, WorkspaceTables, is_one_of
+from schemas import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    table,
+)
 from schemas.finding_rules import SEVERITIES, finding_rules
 from schemas.gaps import Template
 
@@ -36,7 +42,6 @@ MOST: Final = 400
 MOST_GONE: Final = 100
 GONE: Final = "gone"
 Row = Mapping[str, Any]
-_ID_OF_RULE: Final = ("rule", "finding_id")
 
 _DECODERS: Final = {
     CONSUMER_OFFSETS: "--offsets-decoder",
@@ -97,12 +102,12 @@ def _first_of_each_rule(read: WorkspaceTables) -> tuple[dict[str, _OfRule], dict
         values = piece["rule"].value_counts().to_pylist()
         counts.update({each["values"]: each["counts"] for each in values})
     of_rules = partial(first_of_each, of="rule", most=MOST_OF_A_RULE)
-    first = read.folded("findings", of_rules, _ID_OF_RULE)
-    is_shown = pc.field("finding_id").isin(first["finding_id"].combine_chunks())
+    columns = [each.name for each in table("findings").columns]
+    first = read.folded("findings", of_rules, ["rule"], columns)
     rows_of: dict[str, list[Row]] = {}
-    # An id may be that of two findings: the order is the same, so that the first ones are shown.
-    for row in read.rows("findings", where=is_shown).to_pylist():
+    for row in first.select(columns).to_pylist():
         rows_of.setdefault(row["rule"], []).append(row)
+    is_shown = is_one_of("finding_id", first["finding_id"].to_pylist())
     changes = _column(read, "finding_changes", "finding_id", "change", is_shown)
     return {name: _OfRule(rows_of[name], count) for name, count in counts.items()}, changes
 
@@ -112,7 +117,7 @@ def _rank(rows: Sequence[Row]) -> int:
 
 
 def _column(
-    read: WorkspaceTables, name: str, key: str, value: str, where: pc.Expression | None = None
+    read: WorkspaceTables, name: str, key: str, value: str, where: Condition | None = None
 ) -> dict[str, Any]:
     rows = read.rows(name, [key, value], where)
     return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))

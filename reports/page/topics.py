@@ -32,7 +32,7 @@ from reports.page.rows import (
     read_of,
 )
 from reports.page.texts import LONGEST_SENTENCE, cell_text, harmless, name_cut, topic_anchor
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import WorkspaceTables, fulfilling, is_one_of
 from reports.quantities import count
 from schemas import CLUSTER_METADATA
 from schemas.finding_rules import SEVERITIES
@@ -289,14 +289,14 @@ def _first_of_each(
     """Return so many rows of each topic: the first, or those that have the most of a column."""
     if not read.has(name):
         return {}
-    wanted = list(dict.fromkeys(["topic", *columns]))
-    is_of = pc.field("topic").isin(pa.array(topics, pa.string()))
+    is_of = is_one_of("topic", topics)
     order = None if by is None else [(by, "descending"), ("group_id", "ascending")]
 
     def first_of(pieces: Iterable[pa.Table]) -> pa.Table:
-        return first_of_each((each.filter(is_of) for each in pieces), "topic", most, order)
+        return first_of_each((fulfilling(each, is_of) for each in pieces), "topic", most, order)
 
-    first = read.folded(name, first_of, wanted)
+    telling = ["topic"] if by is None else ["topic", by, "group_id"]
+    first = read.folded(name, first_of, telling, columns)
     return {
         topic: first.filter(pc.field("topic") == topic)
         for topic in pc.unique(first["topic"]).to_pylist()
@@ -319,8 +319,7 @@ _DELETE: Final = "delete"
 def _sizes(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, tuple[Fact, ...]]:
     """Return by topic what the largest copy of each partition holds, and how fast it grew."""
     columns = ["topic", "partition", "copy", "base_offset", "size_bytes", "largest_timestamp"]
-    is_of = pc.field("topic").isin(pa.array(topics, pa.string()))
-    rows = read.rows("data_segments", [*columns, "is_largest"], is_of)
+    rows = read.rows("data_segments", [*columns, "is_largest"], is_one_of("topic", topics))
     if not rows.num_rows:
         return {}
     files = pl.DataFrame(pl.from_arrow(rows)).sort(*columns[:4])
@@ -384,7 +383,7 @@ def _rate(logs: pl.DataFrame, policy: str | None) -> str:
 
 def _policies(read: WorkspaceTables, topics: Sequence[str]) -> dict[str, str | None]:
     """Return by topic its `cleanup.policy`; null where only the metadata log would tell it."""
-    is_of_brokers = (pc.field("resource_type") == "broker") & (pc.field("name") == _BROKERS_POLICY)
+    is_of_brokers = (pl.col("resource_type") == "broker") & (pl.col("name") == _BROKERS_POLICY)
     of_brokers = read.rows("configs", ["resource_type", "name", "value"], is_of_brokers)
     otherwise = _DELETE if _has_metadata_log(read) else None
     if any(_COMPACT in (each or "") for each in of_brokers["value"].to_pylist()):
@@ -401,9 +400,7 @@ def _has_metadata_log(read: WorkspaceTables) -> bool:
 
 
 def _configs(read: WorkspaceTables, topics: Sequence[str]) -> list[dict[str, Any]]:
-    is_of = (pc.field("resource_type") == "topic") & pc.field("resource").isin(
-        pa.array(topics, pa.string())
-    )
+    is_of = (pl.col("resource_type") == "topic") & is_one_of("resource", topics)
     columns = ["resource_type", "resource", "name", "value", *_MARKS]
     rows: list[dict[str, Any]] = read.rows("configs", columns, is_of).to_pylist()
     return rows
@@ -437,7 +434,7 @@ def _figures(read: WorkspaceTables, topic: str, readers: int) -> Iterator[Figure
     """
     if not read.has("offset_history"):
         return
-    history = read.rows("offset_history", _DRAWN, pc.field("topic") == topic)
+    history = read.rows("offset_history", _DRAWN, pl.col("topic") == topic)
     commits = history.filter(
         pc.field("committed_offset").is_valid() & pc.field("effective_timestamp").is_valid()
     )

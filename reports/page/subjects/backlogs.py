@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from reports.charts.offsets import delivery_counts, largest_lags, share_window
 from reports.page.groups import TONES
@@ -73,7 +73,7 @@ def _bars(read: WorkspaceTables, column: str, anchor: str, title: str) -> tuple[
     shown = _LAG_COLUMNS[column]
     place_columns = ("group_id", "topic", "partition")
     order = [(column, "descending"), *((name, "ascending") for name in place_columns)]
-    is_waited_for = (pc.field(column) > 0) & (pc.field("kind") != "stale")
+    is_waited_for = (pl.col(column) > 0) & (pl.col("kind") != "stale")
     columns = [*place_columns, *read_of([shown]), "kind"]
     largest = read.largest("lag", order, _MOST_BARS, columns, is_waited_for)
     found = dicts(largest, *place_columns, *read_of([shown]))

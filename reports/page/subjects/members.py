@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,7 +41,7 @@ def assignment(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None
     if not read.has("assignment_balance"):
         return None
     spreads = ("group_id", "min_partitions", "mean_partitions", "max_partitions", "verdict")
-    is_known = pc.field("mean_partitions").is_valid()
+    is_known = pl.col("mean_partitions").is_not_null()
     uneven = read.largest(
         "assignment_balance", _UNEVEN, _MOST_SPREADS, [*spreads, "score"], is_known
     )

@@ -13,8 +13,9 @@ from reports.charts.offsets import expiry_calendar, removals_timeline, retention
 from reports.page.model import Figure, Grid, Subject
 from reports.page.rows import at, columns_of, dicts, figure, grid_of, labels, of_so_many, read_of
 from reports.page.texts import harmless, moment
-from reports.page.workspace_tables import WorkspaceTables
+from reports.page.workspace_tables import WorkspaceTables, is_one_of
 from reports.quantities import duration
+from schemas import table
 from schemas.expiration_rules import shared_names
 
 # Removals: which committed offsets went, by what, and whether rightly.
@@ -84,11 +85,12 @@ def removals(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
 
 _EXPIRATION, _WHAT_IF = "offset_expiration", "retention_what_if"
 _OF_WHAT_IF: Final = ("group_id", "retention_minutes", "verdict", "lost_now", "lost_once")
+_EXPIRE: Final = ("group_id", "expires_at")
 _SOON: Final = tuple(
     (name, "ascending") for name in ("expires_at", "group_id", "topic", "partition")
 )
 _NAME, _TRIED = "name", "retention_minutes"
-_MOST_FIRST: Final = ("kept", "is_of_tool", "nth")
+_MOST_FIRST: Final = ("kept", "is_of_tool", *table(_WHAT_IF).key)
 """By which a row of a group that loses more comes before others."""
 _MOST_GROUPS: Final = 14
 _MOST_ROWS: Final = 20
@@ -167,19 +169,37 @@ def _drawn(pieces: Iterable[pl.DataFrame], order: Sequence[str]) -> pl.DataFrame
     return held[0]
 
 
-def _timed(read: WorkspaceTables) -> Iterator[pl.DataFrame]:
-    """Yield when offsets expire, of those that do, in any order."""
-    for piece in read.tables.pieces(_EXPIRATION, ["group_id", "expires_at", "status"]):
-        yield _named(piece.filter(pc.field("expires_at").is_valid()))
+def _is_named(names: Sequence[str]) -> pl.Expr:
+    """Return the condition that a group has one of some names, or is alike a group that has it."""
+    of_tools = (
+        pl.col("group_id").str.contains(f"^(?:{pattern})$")
+        for pattern, name in shared_names()
+        if name in names
+    )
+    return pl.any_horizontal(is_one_of("group_id", names), *of_tools)
+
+
+def _of_names(
+    read: WorkspaceTables, of: str, columns: Sequence[str], names: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a table whose groups have some names, in any order."""
+    for piece in read.scan(of, columns, _is_named(names)):
+        yield _named(piece).filter(pl.col(_NAME).is_in(names))
+
+
+def _soonest(read: WorkspaceTables) -> Iterator[pl.DataFrame]:
+    """Yield when the first offsets of each group expire, of those that do, in any order."""
+    for piece in read.scan(_EXPIRATION, _EXPIRE):
+        times = pl.DataFrame(pl.from_arrow(piece)).drop_nulls("expires_at")
+        yield _named(times.group_by("group_id").agg(pl.col("expires_at").min()).to_arrow())
 
 
 def _calendar(read: WorkspaceTables) -> tuple[Figure, ...]:
     # Nobody comes back for what a tool committed that named its group by itself.
-    drawn = _drawn(_timed(read), ["is_of_tool", "expires_at", "group_id"])
-    names = drawn[_NAME].implode()
+    drawn = _drawn(_soonest(read), ["is_of_tool", "expires_at", "group_id"])
     shown = pl.concat(
-        rows.filter(pl.col(_NAME).is_in(names)).select(_NAME, "expires_at", "status").unique()
-        for rows in _timed(read)
+        rows.drop_nulls("expires_at").select(_NAME, "expires_at", "status").unique()
+        for rows in _of_names(read, _EXPIRATION, [*_EXPIRE, "status"], drawn[_NAME].to_list())
     ).unique()
     named = labels(drawn[_NAME])
     # What expires at once is one mark.
@@ -203,26 +223,22 @@ def _calendar(read: WorkspaceTables) -> tuple[Figure, ...]:
     )
 
 
-def _losses(read: WorkspaceTables) -> Iterator[pl.DataFrame]:
-    """Yield what retentions would take of groups, with what those that lose most go by."""
-    count = 0
+def _with_losses(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add what those that lose most go by to what retentions would take of groups."""
     lost = (pl.col(name).fill_null(0) for name in ("lost_now", "lost_once"))
-    kept = (-pl.sum_horizontal(*lost)).alias("kept")
-    for piece in read.in_order(_WHAT_IF, _OF_WHAT_IF):
-        nth = (pl.int_range(pl.len()) + count).alias("nth")
-        count += piece.num_rows
-        yield _named(piece).with_columns(kept, nth)
+    return rows.with_columns((-pl.sum_horizontal(*lost)).alias("kept"))
 
 
 def _matrix(read: WorkspaceTables) -> tuple[Figure, ...]:
     if not read.count(_WHAT_IF):
         return ()
-    drawn = _drawn(_losses(read), _MOST_FIRST)
+    losses = (_with_losses(_named(each)) for each in read.scan(_WHAT_IF, _OF_WHAT_IF))
+    drawn = _drawn(losses, _MOST_FIRST)
     names = drawn[_NAME].to_list()
     # Of groups that a tool named alike the one that loses most speaks for all.
     cells = drawn
-    for losses in _losses(read):
-        shown = pl.concat([cells, losses.filter(pl.col(_NAME).is_in(names))]).sort(_MOST_FIRST)
+    for each in map(_with_losses, _of_names(read, _WHAT_IF, _OF_WHAT_IF, names)):
+        shown = pl.concat([cells, each]).sort(_MOST_FIRST)
         cells = shown.unique([_NAME, _TRIED], keep="first", maintain_order=True)
     named = labels(names)
     ordered = sorted(cells.rows(named=True), key=lambda row: (names.index(row[_NAME]), row[_TRIED]))

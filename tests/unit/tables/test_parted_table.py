@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.errors import WorkspaceError
 from analytics.key_order import in_key_order
 from analytics.tables import parted_table
 from analytics.tables.parted_table import Order, PartedTable, PartedTables, parted
@@ -75,6 +77,7 @@ def test_pieces_follow_each_other_as_the_whole_table_does(
         pieces = list(table.pieces())
         assert pa.concat_tables(pieces).equals(whole), seed
         assert table.whole().equals(whole), seed
+        assert table.whole(["note"]).equals(whole.select(["note"])), seed
         assert table.num_rows == whole.num_rows
         if len(table.parts) > 1:
             assert max(each.num_rows for each in pieces) <= 24 + 4 * len(table.parts)
@@ -91,6 +94,54 @@ def test_the_first_rows_are_those_of_all_parts() -> None:
         table, whole = in_parts(random.Random(seed), WORST_FIRST, None)
         for most in (0, 1, 10, 10_000):
             assert table.first(most).equals(whole.slice(0, most)), (seed, most)
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["held", "stored"])
+def test_few_of_many_rows_are_those_of_the_whole_table(tmp_path: Path, *, is_stored: bool) -> None:
+    for seed in range(10):
+        table, whole = in_parts(random.Random(seed), WORST_FIRST, tmp_path if is_stored else None)
+        frame = pl.DataFrame(pl.from_arrow(whole))
+        for behind in (pl.col("lag") > 4, pl.col("note") == "b", pl.col("lag") > 100):
+            wanted = as_table(frame.filter(behind))
+            assert table.where(behind).few().equals(wanted), seed
+            assert table.where(behind).few(["note"]).equals(wanted.select(["note"])), seed
+            pieces = list(table.where(behind).few_by_part(["group", "lag", "note"]))
+            assert WORST_FIRST.sorted(pa.concat_tables(pieces)).equals(wanted), seed
+            both = table.where(behind).where(pl.col("lag") < 5)
+            assert both.few().equals(as_table(frame.filter(behind & (pl.col("lag") < 5))))
+
+
+def test_a_file_that_is_damaged_or_lacks_a_column_is_said_of_few_rows_too(tmp_path: Path) -> None:
+    damaged, other = tmp_path / "damaged.parquet", tmp_path / "other.parquet"
+    damaged.write_bytes(b"PAR1, but no more of it")
+    pq.write_table(pa.table({"group": ["a"]}), other)
+    for path, why in ((damaged, "cannot be read"), (other, "it lacks a column")):
+        table = PartedTable(SCHEMA, [str(path)], BY_GROUP)
+        with pytest.raises(WorkspaceError, match=why):
+            table.where(pl.col("group") == "a").few()
+    gone = PartedTable(SCHEMA, [str(tmp_path / "gone.parquet")], BY_GROUP)
+    with pytest.raises(WorkspaceError, match="cannot be read"):
+        gone.where(pl.col("lag") > 0).few()
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["held", "stored"])
+def test_a_fold_gets_more_columns_of_the_rows_that_it_keeps(
+    tmp_path: Path, *, is_stored: bool
+) -> None:
+    def first_three(pieces: Iterable[pa.Table]) -> pa.Table:
+        rows = pa.concat_tables(pieces)
+        looked_at.update(rows.column_names)
+        return rows.slice(0, 3)
+
+    for seed in range(10):
+        looked_at: set[str] = set()
+        table, whole = in_parts(random.Random(seed), WORST_FIRST, tmp_path if is_stored else None)
+        kept = table.folded(first_three, ["lag"], ["note", "lag"])
+        assert kept.select(SCHEMA.names).equals(whole.slice(0, 3)), seed
+        assert "note" not in looked_at
+        behind = table.where(pl.col("lag") < 3).folded(first_three, ["lag"], ["note"])
+        wanted = pl.DataFrame(pl.from_arrow(whole)).filter(pl.col("lag") < 3)
+        assert behind.select(SCHEMA.names).equals(as_table(wanted).slice(0, 3)), seed
 
 
 def test_a_condition_leaves_out_rows_wherever_they_are_read() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from analytics.contracts import table_of
 from reports.page.subjects.offsets import removals
-from reports.page.workspace_tables import Condition, HeldTables, WorkspaceTables
+from reports.page.workspace_tables import Condition, HeldTables, WorkspaceTables, fulfilling
 from schemas import table
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -30,8 +30,11 @@ class InPieces(HeldTables):
     ) -> pa.Table:
         raise AssertionError(f"{name} is read whole")
 
-    def pieces(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-        rows = self[name].select(list(columns))
+    def pieces(
+        self, name: str, columns: Sequence[str], where: Condition | None = None
+    ) -> Iterator[pa.Table]:
+        rows = self[name] if where is None else fulfilling(self[name], where)
+        rows = rows.select(list(columns))
         places = list(range(rows.num_rows))
         Random(3).shuffle(places)
         for start in range(0, rows.num_rows, 100):

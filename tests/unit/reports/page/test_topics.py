@@ -12,6 +12,7 @@ from reports.page.build import page_of
 from reports.page.forms import html_of, text_of
 from reports.page.model import Page, TopicView
 from reports.page.texts import topic_anchor
+from reports.page.workspace_tables import Condition, fulfilling
 from schemas.manifest import Manifest
 from tests.support.page_tables import AT, MANIFEST, finding, workspace
 
@@ -240,8 +241,9 @@ def test_rows_come_in_pieces_and_the_largest_lags_are_kept() -> None:
     read = workspace(GROUPS, [], {"lag": many})
     whole = read.tables.read("lag", ())
 
-    def pieces(name: str, columns: Sequence[str]) -> Any:
+    def pieces(name: str, columns: Sequence[str], where: Condition | None = None) -> Any:
         rows = whole if name == "lag" else tables(name, columns)
+        rows = rows if where is None else fulfilling(rows, where)
         return (rows.slice(n, 7).select(list(columns)) for n in range(0, max(rows.num_rows, 1), 7))
 
     def tables(name: str, columns: Sequence[str]) -> pa.Table:
