@@ -1,0 +1,61 @@
+"""The command `trend`: how audits changed from one to the next."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jobs.cli.console import Console, pass_console
+from jobs.cli.options.answer import rows_options, table_option
+from jobs.cli.options.shared import Size, output_options
+
+if TYPE_CHECKING:
+    from reports.layout.output_format import OutputFormat
+
+EPILOG = """
+\b
+Examples:
+  groupscope audit examples/kafka-4.3.1-failover --as-of 2026-11-21T09:20:00Z --out earlier
+  groupscope audit examples/kafka-4.3.1-failover --out audited
+  groupscope trend earlier audited
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    help="Of which cluster runs are whose dumps do not say so.",
+)
+@click.option(
+    "--disk-size",
+    metavar="SIZE",
+    type=Size(),
+    help="How large the disk of each broker is, as in 500GB or 2TiB: says when it is full.",
+)
+@table_option(
+    "runs",
+    beside=(
+        *("rules", "findings", "changed_groups", "lag", "retention", "disks", "bytes"),
+        "groups",
+    ),
+)
+@rows_options
+@output_options
+@pass_console
+def trend(console: Console, /, output_format: OutputFormat, **options: Any) -> int:  # noqa: ANN401
+    """Show how audits changed from one to the next.
+
+    RUN is the workspace of an audit (`audit --out`). Runs of a cluster are in the order of their
+    instants, each compared with the one before it: lag, bytes, groups, expired offsets, rebalances
+    and findings; what is new, what is gone, what got worse; and when a disk or a retention is
+    reached at this rate. docs/trend.md says how.
+    """
+    # Arrow is heavy: --help answers without it.
+    from jobs.trend import TrendOptions, trend_of  # noqa: PLC0415
+
+    wanted = TrendOptions(**{each.name: options.pop(each.name) for each in fields(TrendOptions)})
+    return trend_of(console, wanted, output_format)
