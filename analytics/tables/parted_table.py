@@ -343,6 +343,21 @@ def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pa.Table]:
             yield pa.Table.from_batches([batch]).select(list(columns))
 
 
+def write_parquet(rows: PartedTable, location: str) -> None:
+    """Write a table into one file, in its order, as its pieces come.
+
+    Raises:
+        OSError: It cannot be written.
+        WorkspaceError: A part cannot be read.
+    """
+    filesystem, path = open_location(location)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as writer:
+        for piece in rows.pieces():
+            if piece.num_rows:
+                writer.write_table(piece.cast(rows.schema))
+
+
 class PartedTables(Mapping[str, pa.Table]):
     """Tables by name: each is read wholly when it is asked for, or in pieces."""
 

@@ -9,7 +9,7 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.answer import rows_options, table_option
-from jobs.cli.options.shared import Size, output_options
+from jobs.cli.options.shared import Size, out_options, output_options
 
 if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat
@@ -19,7 +19,7 @@ EPILOG = """
 Examples:
   groupscope audit examples/kafka-4.3.1-failover --as-of 2026-11-21T09:20:00Z --out earlier
   groupscope audit examples/kafka-4.3.1-failover --out audited
-  groupscope trend earlier audited
+  groupscope trend earlier audited --disk-size 500GB --out trend
 """
 
 
@@ -36,6 +36,7 @@ Examples:
     type=Size(),
     help="How large the disk of each broker is, as in 500GB or 2TiB: says when it is full.",
 )
+@out_options("Write the page trend.html, trend.json and tables as Parquet into this folder.")
 @table_option(
     "runs",
     beside=(

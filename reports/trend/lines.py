@@ -245,5 +245,5 @@ def _open(
     if bounded := figures.get("bounded"):
         yield Line(
             f"when retention reaches {count(bounded, 'partition')}: of these the time that is left "
-            "is only a bound, or nothing is deleted"
+            "is only a bound"
         )
