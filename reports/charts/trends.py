@@ -24,16 +24,15 @@ _WIDTH: Final = 330
 _NOT_EXACT: Final = "is_bound"
 
 
-def run_by_run(rows: Sequence[Row], anchor: str, *, is_bytes: bool = False) -> str:
+def run_by_run(rows: Sequence[Row], anchor: str) -> str:
     """Return a line for each series, with a point for each run; a hollow one is only a bound.
 
     Args:
         rows: `at` (ISO 8601), `value`, `series`, `is_bound`.
         anchor: Of the figure.
-        is_bytes: Values are bytes.
     """
     words = in_order(rows, "series")
-    axis = alt.Axis(title=None, tickCount=4, format=".2s" if is_bytes else ",", gridColor=LINE)
+    axis = alt.Axis(title=None, tickCount=4, format="~s", gridColor=LINE)
     legend = None if len(words) == 1 else alt.Undefined
     color = alt.Color("series:N", scale=colours(words), legend=legend)
     base = alt.Chart(data(rows)).encode(

@@ -9,7 +9,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -245,12 +244,7 @@ def _figure(
         return ()
     short = labels(each["series"] for each in points)
     rows = [{**each, "series": short[each["series"]]} for each in points]
-    draw = partial(_drawn, is_bytes=is_bytes)
-    return figure(anchor, title, _says(points, is_bytes=is_bytes), rows, draw)
-
-
-def _drawn(rows: Sequence[Mapping[str, Any]], anchor: str, *, is_bytes: bool) -> str:
-    return run_by_run(rows, anchor, is_bytes=is_bytes)
+    return figure(anchor, title, _says(points, is_bytes=is_bytes), rows, run_by_run)
 
 
 def _says(points: Sequence[Mapping[str, Any]], *, is_bytes: bool) -> str:
@@ -265,9 +259,10 @@ def _says(points: Sequence[Mapping[str, Any]], *, is_bytes: bool) -> str:
             f"{' (a bound)' if each['is_bound'] else ''}"
             for each in (some[0], some[-1])
         )
-        words.append(f"{harmless(series)}: {first} at {some[0]['at']}, {last} at {some[-1]['at']}")
+        words.append(f"{harmless(series)} from {first} to {last}")
+    times = sorted({each["at"] for each in points})
     hollow = " A hollow mark is only a bound." if any(each["is_bound"] for each in points) else ""
-    return f"{'; '.join(words)}.{hollow}"
+    return f"From {times[0]} to {times[-1]}: {'; '.join(words)}.{hollow}"
 
 
 # Tables of a cluster.
