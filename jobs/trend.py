@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +12,8 @@ from analytics.engine.part_runs import PartRunner
 from analytics.errors import OutputRefusedError
 from analytics.gaps.gap import gap_documents
 from analytics.library.audited_runs import audited_run
+from analytics.library.saved_audits import saved_audits
+from analytics.library.saved_tables import Target
 from analytics.locations import absolute_location, join
 from analytics.questions.trend.question import TrendSettings, trend
 from analytics.tables.parted_table import write_parquet
@@ -17,12 +21,14 @@ from jobs.asking import report_answer
 from jobs.cli.console import command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.written_text import write_pieces, write_text
+from jobs.spark.session import spark_session
 from reports.row_formats import rendered
 from reports.trend.answer import sections_for_programs, trend_text
 from reports.trend.page import html_of, trend_page
 
 if TYPE_CHECKING:
     from analytics.questions.answer import Answer
+    from analytics.questions.trend.runs import AuditedRun
     from jobs.cli.console import Console
     from reports.layout.output_format import OutputFormat
 
@@ -36,23 +42,27 @@ class TrendOptions:
         cluster: Of which cluster runs are whose dumps do not say so.
         disk_size: Bytes of the disk of each broker.
         out: Where the page and tables are written; None is nowhere.
+        from_tables: The schema of a catalog that audits were saved to, too; None is none.
+        master: Of Spark.
+        conf: Of Spark.
     """
 
     runs: tuple[str, ...]
     cluster: str | None
     disk_size: int | None
     out: str | None
+    from_tables: str | None
+    master: str | None
+    conf: Mapping[str, str]
 
 
 def trend_of(console: Console, options: TrendOptions, output_format: OutputFormat) -> int:
     """Print the answer, and return the exit code.
 
     Raises:
-        GroupscopeError: A RUN is no audited workspace of this version.
+        GroupscopeError: A RUN is no audited workspace of this version, or there is no such schema.
     """
-    locations = dict.fromkeys(map(absolute_location, options.runs))
-    runs = [audited_run(each, options.cluster) for each in locations]
-    with TemporaryDirectory(prefix="groupscope-") as parts:
+    with _runs(console, options) as runs, TemporaryDirectory(prefix="groupscope-") as parts:
         answer = trend(runs, TrendSettings(options.disk_size), PartRunner(parts))
         report_answer(console, answer)
         code = CANNOT_TELL if answer.doubts else DONE
@@ -62,6 +72,25 @@ def trend_of(console: Console, options: TrendOptions, output_format: OutputForma
         # What is printed is read as long as its parts are there.
         print_text(trend_text(answer.long_tables, answer.figures, output_format, _metadata(answer)))
     return code
+
+
+@contextmanager
+def _runs(console: Console, options: TrendOptions) -> Iterator[list[AuditedRun]]:
+    """Hand over the runs, those of a catalog as long as its session is there.
+
+    Raises:
+        GroupscopeError: As `trend_of`.
+    """
+    locations = dict.fromkeys(map(absolute_location, options.runs))
+    runs = [audited_run(each, options.cluster) for each in locations]
+    if options.from_tables is None:
+        yield runs
+        return
+    with spark_session(console, master=options.master, conf=options.conf, small=True) as session:
+        saved = saved_audits(Target(session, options.from_tables))
+        if not saved:
+            console.warn(f"{options.from_tables}: no audit was saved there")
+        yield [*runs, *saved]
 
 
 PAGE: Final = "trend.html"

@@ -9,7 +9,7 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.answer import rows_options, table_option
-from jobs.cli.options.shared import Size, out_options, output_options
+from jobs.cli.options.shared import Size, out_options, output_options, spark_options
 
 if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat
@@ -17,14 +17,20 @@ if TYPE_CHECKING:
 EPILOG = """
 \b
 Examples:
-  groupscope audit examples/kafka-4.3.1-failover --as-of 2026-11-21T09:20:00Z --out earlier
   groupscope audit examples/kafka-4.3.1-failover --out audited
-  groupscope trend earlier audited --disk-size 500GB --out trend
+  groupscope trend audited
+  groupscope trend audited --disk-size 500GB --out trend
 """
 
 
 @click.command(epilog=EPILOG)
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", nargs=-1)
+@click.option(
+    "--from-tables",
+    metavar="CATALOG.SCHEMA",
+    help="Read the audits that --save-tables saved to this schema of Spark's catalogs, too, or "
+    "instead of RUN.",
+)
 @click.option(
     "--cluster",
     metavar="NAME",
@@ -45,6 +51,7 @@ Examples:
     ),
 )
 @rows_options
+@spark_options
 @output_options
 @pass_console
 def trend(console: Console, /, output_format: OutputFormat, **options: Any) -> int:  # noqa: ANN401
@@ -58,5 +65,7 @@ def trend(console: Console, /, output_format: OutputFormat, **options: Any) -> i
     # Arrow is heavy: --help answers without it.
     from jobs.trend import TrendOptions, trend_of  # noqa: PLC0415
 
+    if not options["runs"] and options["from_tables"] is None:
+        raise click.UsageError("give RUN..., or --from-tables CATALOG.SCHEMA")
     wanted = TrendOptions(**{each.name: options.pop(each.name) for each in fields(TrendOptions)})
     return trend_of(console, wanted, output_format)

@@ -48,7 +48,7 @@ _LISTED: Final = ("runs", "findings", "changed_groups", "lag", "retention", "dis
 _KINDS: Final = {
     "new": "New",
     "worse": "Worse",
-    "gone": "Gone or better",
+    "improved": "Gone or better",
     "limits": "Limits",
     "cannot_tell": "Cannot tell",
 }
@@ -91,12 +91,14 @@ def _raw(rows: pa.Table, name: str) -> Section:
     return as_main(section) if name == MAIN else section
 
 
-def _for_people(tables: Mapping[str, Rows], asked: str | None) -> Iterator[Section | LongSection]:
+def _for_people(
+    tables: Mapping[str, Rows], table_name: str | None
+) -> Iterator[Section | LongSection]:
     for name, of in TABLES.items():
         rows = tables[of]
-        if name == asked:
+        if name == table_name:
             yield LongSection(rows, partial(_section, name=name))
-        elif asked is None and name in _LISTED and rows.num_rows:
+        elif table_name is None and name in _LISTED and rows.num_rows:
             yield _first_of(rows, name, tables) if name in _MANY else _section(rows.whole(), name)
 
 

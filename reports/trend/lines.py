@@ -26,7 +26,7 @@ RUNS, RULES, LAG, DISKS, RETENTION = (
 )
 _WORSE: Final = "worse"
 _NEW: Final = "new"
-_GONE: Final = "gone"
+_NOT_THERE_NOW: Final = "gone"
 _CANNOT_TELL: Final = "cannot_tell"
 Row = Mapping[str, Any]
 
@@ -48,7 +48,7 @@ class ClusterLines:
         instants: Of which instants its last runs are.
         new: What is new since the run before.
         worse: What got worse.
-        gone: What is gone, or got better.
+        improved: What is gone, or got better.
         limits: When a disk or a retention is reached.
         cannot_tell: Why some of this cannot be told.
     """
@@ -57,7 +57,7 @@ class ClusterLines:
     instants: str
     new: Sequence[Line] = ()
     worse: Sequence[Line] = ()
-    gone: Sequence[Line] = ()
+    improved: Sequence[Line] = ()
     limits: Sequence[Line] = ()
     cannot_tell: Sequence[Line] = field(default_factory=tuple)
 
@@ -102,7 +102,7 @@ def _of_cluster(tables: Mapping[str, pa.Table], figures: Mapping[str, Any]) -> C
                 *_expired(last),
             ]
         ),
-        _worst([*_better_rules(rules), *_changed_groups(groups, _GONE)]),
+        _worst([*_better_rules(rules), *_changed_groups(groups, _NOT_THERE_NOW)]),
         [*_full_disks(disks), *_reached(tables[RETENTION].to_pylist(), before)],
         list(_open(last, before, rules, figures)),
     )
@@ -145,7 +145,7 @@ def _changed_rules(rules: Sequence[Row], change: str) -> Iterator[Line]:
 
 def _better_rules(rules: Sequence[Row]) -> Iterator[Line]:
     for each in rules:
-        if each["change"] == _GONE:
+        if each["change"] == _NOT_THERE_NOW:
             number = count(each["earlier_findings"], "finding")
             yield Line(f"{each['rule']}, {number} before, none now", "good")
         elif each["change"] == "better":

@@ -66,7 +66,7 @@ class ClusterPart:
         cluster: Its name.
         instants: Of which instants its last runs are.
         columns: What is new, what got worse, when a limit is reached.
-        gone: What is gone or got better.
+        improved: What is gone or got better.
         cannot_tell: Why some of this cannot be told.
         figures: Charts over all runs.
         grids: Its tables.
@@ -76,7 +76,7 @@ class ClusterPart:
     cluster: Cell
     instants: str
     columns: tuple[Column, ...]
-    gone: tuple[Line, ...]
+    improved: tuple[Line, ...]
     cannot_tell: tuple[Line, ...]
     figures: tuple[Figure, ...]
     grids: tuple[Grid, ...]
@@ -155,18 +155,18 @@ def _part(lines: ClusterLines, tables: Mapping[str, Rows]) -> ClusterPart:
         cluster=name_cell(lines.cluster),
         instants=lines.instants,
         columns=(
-            Column("What is new", _shown(lines.new), nothing),
-            Column("What got worse", _shown(lines.worse), nothing),
-            Column("When a limit is reached", _shown(lines.limits), nothing),
+            Column("What is new", _harmless_lines(lines.new), nothing),
+            Column("What got worse", _harmless_lines(lines.worse), nothing),
+            Column("When a limit is reached", _harmless_lines(lines.limits), nothing),
         ),
-        gone=_shown(lines.gone),
-        cannot_tell=_shown(lines.cannot_tell),
+        improved=_harmless_lines(lines.improved),
+        cannot_tell=_harmless_lines(lines.cannot_tell),
         figures=tuple(_figures(anchor, runs, lines.cluster, tables)),
         grids=tuple(_grids(anchor, lines.cluster, runs, tables)),
     )
 
 
-def _shown(lines: Sequence[Line]) -> tuple[Line, ...]:
+def _harmless_lines(lines: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(replace(each, text=name_cut(harmless(each.text), _LONGEST)) for each in lines)
 
 
@@ -244,10 +244,10 @@ def _figure(
         return ()
     short = labels(each["series"] for each in points)
     rows = [{**each, "series": short[each["series"]]} for each in points]
-    return figure(anchor, title, _says(points, is_bytes=is_bytes), rows, run_by_run)
+    return figure(anchor, title, _chart_in_words(points, is_bytes=is_bytes), rows, run_by_run)
 
 
-def _says(points: Sequence[Mapping[str, Any]], *, is_bytes: bool) -> str:
+def _chart_in_words(points: Sequence[Mapping[str, Any]], *, is_bytes: bool) -> str:
     """Return the first and the last value of each series in words."""
     ends: dict[str, list[Mapping[str, Any]]] = {}
     for each in points:

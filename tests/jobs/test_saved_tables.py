@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -151,3 +152,34 @@ def test_what_cannot_be_saved_is_said_in_one_line(
     assert "is no schema" in refused(groupscope(*replay, "a b"))
     assert "letters, digits" in refused(groupscope(*replay, SCHEMA, "--cluster", "it's"))
     assert SCHEMA in refused(groupscope(*replay, f"{SCHEMA}_of_delta", "--save-format", "delta"))
+
+
+@pytest.mark.long
+def test_trend_of_saved_audits_is_that_of_their_workspaces(
+    groupscope: Groupscope, audits: dict[str, Path]
+) -> None:
+    def asked(*arguments: str | Path) -> dict[str, list[dict[str, object]]]:
+        ran = groupscope("trend", *arguments, "--format", "json", "--quiet")
+        assert ran.returncode == 3, ran.stderr
+        found: dict[str, list[dict[str, object]]] = json.loads(ran.stdout)
+        return found
+
+    saved, stored = asked("--from-tables", SCHEMA), asked(*audits.values())
+    assert len(saved["rows"]) == 2
+    for name in ("rules", "findings", "changed_groups", "lag", "bytes", "groups"):
+        assert saved[name] == stored[name], name
+    # Where the run is differs, and what a manifest alone says.
+    unlike = {"run", "expired_bound", "rebalances_bound"}
+    for one, other in zip(saved["rows"], stored["rows"], strict=True):
+        assert {name for name in one if one[name] != other[name]} <= unlike
+    both = asked("--from-tables", SCHEMA, *audits.values())
+    assert len(both["rows"]) == 2
+
+
+def test_trend_of_no_schema_is_refused_in_one_line(groupscope: Groupscope) -> None:
+    for schema, words in (("nowhere", "there is no such schema"), ("no schema", "is no schema")):
+        ran = groupscope("trend", "--from-tables", schema, "--quiet")
+        assert (ran.returncode, ran.stdout) == (2, "")
+        (line,) = ran.stderr.splitlines()
+        assert words in line
+    assert groupscope("trend").returncode == 2

@@ -1,4 +1,4 @@
-"""What a run has and the run before had not, and the other way round: findings, groups, lags."""
+"""What a run has and the run before had not, and the other way round: findings and groups."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.found import NEW, NOT_THERE_NOW, STILL, with_changes
 from analytics.questions.findings.found import WORST_FIRST as OF_FINDINGS
 from analytics.questions.table_orders import order_of
-from analytics.questions.trend.figures import AT_LEAST, ESTIMATED, EXACT, frames
+from analytics.questions.trend.figures import ESTIMATED, frames
 from analytics.questions.trend.runs import AuditedRun, Pair
 from analytics.replay.log.row_columns import TIME, arrow_rows, polars_rows
 from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable
 
 CANNOT_TELL: Final = "cannot_tell"
-FINDINGS, GROUPS, LAG, RETENTION = (
-    "trend_findings",
-    "trend_changed_groups",
-    "trend_lag",
-    "trend_retention",
-)
+FINDINGS, GROUPS, RETENTION = "trend_findings", "trend_changed_groups", "trend_retention"
 AT_ONCE: Final = 200_000
 """So many rows of both runs are compared together, about."""
 _NOW, _BEFORE = "now", "before"
@@ -61,14 +56,14 @@ class Unjudged:
     Attributes:
         why: Why of none; None where of some.
         new: Rules that the run before did not apply, or otherwise, and why.
-        gone: Rules that this run did not apply, or otherwise, and why.
+        ended: Rules that this run did not apply, or otherwise, and why.
         of_lag: Rules that look at where logs end: of a group with lags that are not known they
             find nothing that they would else.
     """
 
     why: str | None
     new: Mapping[str, str]
-    gone: Mapping[str, str]
+    ended: Mapping[str, str]
     of_lag: frozenset[str] = frozenset()
 
     def reason(self) -> pl.Expr:
@@ -79,7 +74,7 @@ class Unjudged:
             pl.col("rule").replace_strict(each, default=None, return_dtype=pl.String)
             if each
             else pl.lit(None, pl.String)
-            for each in (self.new, self.gone)
+            for each in (self.new, self.ended)
         )
         return pl.when(pl.col("change") == NEW).then(new).otherwise(gone)
 
@@ -99,10 +94,10 @@ def finding_changes(pair: Pair, unjudged: Unjudged, runner: PartRunner) -> Findi
     rows: dict[str, GroupRows] = {}
     number = 0
     for word, run in of_run.items():
-        found = run.tables.parted(_FOUND, order_of(_FOUND))
+        found = run.tables.parted(_FINDINGS_TABLE, order_of(_FINDINGS_TABLE))
         number += found.num_rows
         group = pl.col("group_id").fill_null("")
-        rows[f"{word}_{_FOUND}"] = GroupRows(map(polars_rows, found.pieces()), group)
+        rows[f"{word}_{_FINDINGS_TABLE}"] = GroupRows(map(polars_rows, found.pieces()), group)
         for name, columns in _KNOWN_OF_GROUPS.items():
             number += run.tables.count(name) if run.tables.has(name) else 0
             rows[f"{word}_{name}"] = _rows_of(run, name, columns)
@@ -118,7 +113,7 @@ def finding_changes(pair: Pair, unjudged: Unjudged, runner: PartRunner) -> Findi
     return FindingChanges(made.tables[FINDINGS], counts, dict(first.iter_rows()))
 
 
-_FOUND: Final = "findings"
+_FINDINGS_TABLE: Final = "findings"
 _KNOWN_OF_GROUPS: Final = {
     "audited_groups": ("group_id", "complete", "lag_not_told"),
     "groups": ("group_id", "coordinator_partition"),
@@ -137,7 +132,7 @@ WORST_FIRST: Final = Order(_IN_ORDER, _worst_first)
 def _changes_of_part(
     compared: _Compared, unjudged: Unjudged, rows: Mapping[str, pl.DataFrame]
 ) -> PartAnswer:
-    both = (arrow_rows(rows[f"{each}_{_FOUND}"]) for each in (_NOW, _BEFORE))
+    both = (arrow_rows(rows[f"{each}_{_FINDINGS_TABLE}"]) for each in (_NOW, _BEFORE))
     changed = polars_rows(with_changes(*both))
     for word in (_NOW, _BEFORE):
         changed = _with_group(changed, rows, word)
@@ -239,7 +234,7 @@ _OF_LAGS: Final = ("group_id", "lag", "lag_not_told")
 _OF_PARTITIONS: Final = ("group_id", "topic", "partition", "lag", "loss_in_ms", "loss_in_bound")
 _READ: Final = {"groups": _OF_GROUPS, "audited_groups": _OF_LAGS, "lag": _OF_PARTITIONS}
 _KEY: Final = ["group_id", "topic", "partition"]
-_TOLD: Final = ("exact", "estimated")
+_KNOWN_BOUNDS: Final = ("exact", "estimated")
 _FAR: Final = 100 * 366
 
 
@@ -322,15 +317,16 @@ def _groups_of_part(compared: _Compared, rows: Mapping[str, pl.DataFrame]) -> Pa
     most = compared.most
     sums = _GroupSums(
         pl.concat([counts, both]),
-        _top(lags.filter(pl.col("lag") > 0), "lag", most),
-        _top(lags.filter(pl.col("grown") > 0), "grown", most),
+        largest(lags.filter(pl.col("lag") > 0), "lag", most),
+        largest(lags.filter(pl.col("grown") > 0), "grown", most),
         retention,
         bounded,
     )
     return PartAnswer({GROUPS: changed}, sums)
 
 
-def _top(rows: pl.DataFrame, by: str, most: int) -> pl.DataFrame:
+def largest(rows: pl.DataFrame, by: str, most: int) -> pl.DataFrame:
+    """Return the groups with the largest values of a column, the largest first."""
     wanted = rows.select("group_id", by)
     return wanted.sort(by, "group_id", descending=[True, False]).head(most)
 
@@ -394,7 +390,9 @@ def _reached(
     rows = now.join(earlier, on=_KEY, how="inner").filter(
         pl.col("loss_in_ms").is_not_null() & pl.col("earlier_loss_in_ms").is_not_null()
     )
-    is_told = pl.col("loss_in_bound").is_in(_TOLD) & pl.col("earlier_bound").is_in(_TOLD)
+    is_told = pl.col("loss_in_bound").is_in(_KNOWN_BOUNDS) & pl.col("earlier_bound").is_in(
+        _KNOWN_BOUNDS
+    )
     told = rows.filter(is_told)
     shrunk_a_day = (pl.col("earlier_loss_in_ms") - pl.col("loss_in_ms")) / compared.days
     days_left = pl.col("loss_in_ms") / shrunk_a_day
@@ -419,93 +417,3 @@ def _days(number: pl.Expr) -> pl.Expr:
         .cast(pl.Duration("ms"))
         .cast(pl.Duration("us"))
     )
-
-
-# Lags of single groups, run by run.
-
-
-def furthest_behind(run: AuditedRun, most: int) -> list[str]:
-    """Return the groups with the largest lags in one run."""
-    held: pl.DataFrame | None = None
-    for rows in frames(run, "audited_groups", ["group_id", "lag"]):
-        mine = rows.filter(pl.col("lag") > 0)
-        held = _top(mine if held is None else pl.concat([held, mine]), "lag", most)
-    return [] if held is None else held["group_id"].to_list()
-
-
-_LAG: Final = ["group_id", "lag", "lag_not_told", "complete"]
-
-
-def lag_of_groups(pairs: Sequence[Pair], groups: Sequence[str]) -> list[dict[str, Any]]:
-    """Return `trend_lag`: the lags of some groups in each run of a cluster.
-
-    Args:
-        pairs: Of one cluster, in order.
-        groups: Their names.
-    """
-    found: list[dict[str, Any]] = []
-    earlier: dict[str, Mapping[str, Any]] = {}
-    for pair in pairs:
-        now = _known_lags(pair.run, groups)
-        for group in groups:
-            here, then = now.get(group), earlier.get(group)
-            if here is None and then is None:
-                continue
-            found.append(_lag_row(pair, group, here or _NO_LAG, then))
-        earlier = now
-    return found
-
-
-_NO_LAG: Final[Mapping[str, Any]] = {"lag": None, "bound": None, "reason": "it is not in this run"}
-
-
-def _known_lags(run: AuditedRun, groups: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    if not run.tables.has("audited_groups"):
-        return {}
-    kept = pl.concat(
-        rows.filter(pl.col("group_id").is_in(list(groups)))
-        for rows in frames(run, "audited_groups", _LAG)
-    )
-    return {row["group_id"]: _known_lag(row) for row in kept.iter_rows(named=True)}
-
-
-def _known_lag(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    if row["lag"] is None:
-        return {"lag": None, "bound": None, "reason": "its lag is not known"}
-    if row["lag_not_told"]:
-        why = "the lag of some of its partitions is not known"
-        return {"lag": row["lag"], "bound": AT_LEAST, "reason": why}
-    if row["complete"] is False:
-        return {"lag": row["lag"], "bound": ESTIMATED, "reason": None}
-    return {"lag": row["lag"], "bound": EXACT, "reason": None}
-
-
-def _lag_row(
-    pair: Pair, group: str, here: Mapping[str, Any], then: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    before = then or {"lag": None, "bound": None, "reason": None}
-    whys = [here["reason"]]
-    if pair.before is not None:
-        whys.append(
-            "it is not in the run before"
-            if then is None
-            else before["reason"] and f"in the run before {before['reason']}"
-        )
-    if pair.difference is not None:
-        whys.append(pair.difference.words)
-    is_whole = AT_LEAST not in (here["bound"], before["bound"])
-    grown = None
-    if pair.comparable is not None and is_whole and None not in (here["lag"], before["lag"]):
-        grown = here["lag"] - before["lag"]
-    return {
-        "cluster": pair.cluster,
-        "as_of": pair.run.as_of,
-        "group_id": group,
-        "lag": here["lag"],
-        "lag_bound": here["bound"],
-        "earlier_lag": before["lag"],
-        "earlier_lag_bound": before["bound"],
-        "grown": grown,
-        "grown_per_day": None if grown is None else grown / pair.days,
-        "reason": "; ".join(filter(None, whys)) or None,
-    }

@@ -16,18 +16,16 @@ from analytics.questions.answer import Answer
 from analytics.questions.trend.changes import (
     FINDINGS,
     GROUPS,
-    LAG,
     RETENTION,
     WORST_FIRST,
     FindingChanges,
     GroupChanges,
     finding_changes,
-    furthest_behind,
     group_changes,
-    lag_of_groups,
 )
 from analytics.questions.trend.disks import disk_rows
 from analytics.questions.trend.figures import figures_of
+from analytics.questions.trend.group_lags import LAG, furthest_behind, lag_of_groups
 from analytics.questions.trend.rules import rule_rows, unjudged_rules
 from analytics.questions.trend.runs import AuditedRun, Pair, in_order, without_table
 from analytics.tables.parted_table import PartedTable, PartedTables

@@ -70,13 +70,13 @@ def _of_lag() -> frozenset[str]:
 
 
 def rule_rows(
-    pair: Pair, found: FindingChanges | None, unjudged: Unjudged | None
+    pair: Pair, compared: FindingChanges | None, unjudged: Unjudged | None
 ) -> list[dict[str, Any]]:
     """Return `trend_rules` of a run: each rule that found something here or in the run before.
 
     Args:
         pair: The run, and the one before it.
-        found: What became of findings; None where there is nothing to compare with.
+        compared: What became of findings; None where there is nothing to compare with.
         unjudged: Of which findings that cannot be told; None likewise.
     """
     now = _rules(pair.run)
@@ -88,8 +88,8 @@ def rule_rows(
         if not number and not earlier:
             continue
         counts = None
-        if found is not None:
-            counts = found.counts.get(rule, dict.fromkeys(FINDING_CHANGES, 0))
+        if compared is not None:
+            counts = compared.counts.get(rule, dict.fromkeys(FINDING_CHANGES, 0))
         rows.append(
             {
                 "cluster": pair.cluster,
@@ -103,7 +103,7 @@ def rule_rows(
                 "still_there": None if counts is None else counts[STILL],
                 "gone": None if counts is None else counts[NOT_THERE_NOW],
                 "uncertain": None if counts is None else _uncertain(counts),
-                "message": None if found is None else found.first.get(rule),
+                "message": None if compared is None else compared.first.get(rule),
                 "reason": None if pair.before is None else _why(rule, counts, unjudged),
             }
         )
@@ -146,7 +146,7 @@ def _why(rule: str, counts: Mapping[str, int] | None, unjudged: Unjudged | None)
         return "one of both runs has no table of findings"
     if unjudged.why is not None:
         return unjudged.why
-    whys = [unjudged.new.get(rule), unjudged.gone.get(rule)]
+    whys = [unjudged.new.get(rule), unjudged.ended.get(rule)]
     if not any(whys):
         # They are about groups of which one of both does not show all.
         number = _uncertain(counts)
