@@ -121,20 +121,22 @@ def _filter(text: str, run_id: str) -> str:
     return f"{text} of {run_id}" if text.endswith(f"={WITHHELD}") else text
 
 
-def _logs(tables: SavedTables) -> frozenset[str]:
-    """Return what a dump has that answers rest on, as `audited_run` takes it from a manifest."""
+def _logs(tables: SavedTables) -> frozenset[str] | None:
+    """Return what a dump has that answers rest on, as `audited_run` takes it from a manifest.
+
+    None where the table was not saved that tells.
+    """
+    if not tables.has("partition_usage", "topics"):
+        return None
     logs: set[str] = set()
-    if tables.has("partition_usage"):
-        columns = ["topic", "partition", "is_leading"]
-        for piece in tables.pieces("partition_usage", columns):
-            mine = piece.filter(piece["is_leading"]).select(["topic", "partition"])
-            logs.update(f"{each['topic']}-{each['partition']}" for each in mine.to_pylist())
+    for piece in tables.pieces("partition_usage", ["topic", "partition", "is_leading"]):
+        mine = piece.filter(piece["is_leading"]).select(["topic", "partition"])
+        logs.update(f"{each['topic']}-{each['partition']}" for each in mine.to_pylist())
     if tables.has("data_segments") and tables.count("data_segments"):
         logs.add(DATA_LOGS)
-    if tables.has("topics"):
-        sources = [
-            pc.unique(each["source"]).to_pylist() for each in tables.pieces("topics", ["source"])
-        ]
-        if any("snapshot" in each for each in sources):
-            logs.add(SNAPSHOTS)
+    sources = (
+        pc.unique(each["source"]).to_pylist() for each in tables.pieces("topics", ["source"])
+    )
+    if any("snapshot" in each for each in sources):
+        logs.add(SNAPSHOTS)
     return frozenset(logs)

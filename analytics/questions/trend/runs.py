@@ -49,7 +49,8 @@ class AuditedRun:
         cluster: Of which cluster; None where nothing says so.
         as_of: Its instant; None where no record has a time.
         tables: What it found.
-        logs: What its dump has: names of partitions of internal topics, and "logs of data topics".
+        logs: What its dump has: names of partitions of internal topics, and "logs of data topics";
+            None where nothing tells.
         lacks: Partitions of internal topics of which records are missing.
         filters: Which groups, topics or partitions were chosen, as `groups=parcel-*`.
         whole_partitions: Partitions of the offsets topic that show all of their groups; None where
@@ -62,7 +63,7 @@ class AuditedRun:
     cluster: str | None
     as_of: datetime | None
     tables: RunTables
-    logs: frozenset[str]
+    logs: frozenset[str] | None
     lacks: frozenset[str] = frozenset()
     filters: tuple[str, ...] = ()
     whole_partitions: frozenset[int] | None = None
@@ -171,6 +172,8 @@ def difference_of(before: AuditedRun, run: AuditedRun) -> Gap | None:
             earlier_filters=_filters(before),
             filters=_filters(run),
         )
+    if before.logs is None or run.logs is None:
+        return gap("trend_coverage_unknown", **both)
     differing = (before.logs ^ run.logs) | (before.lacks ^ run.lacks)
     if differing:
         return gap("trend_coverage_differs", **both, what=_named(differing))

@@ -93,6 +93,7 @@ UNLIKE = {
     "other filters": ({"filters": ("groups=a*",)}, "trend_filters_differ"),
     "a log less": ({"logs": frozenset({"__consumer_offsets-0"})}, "trend_coverage_differs"),
     "lost records": ({"lacks": frozenset({"__consumer_offsets-1"})}, "trend_coverage_differs"),
+    "nothing tells which logs": ({"logs": None}, "trend_coverage_unknown"),
     "pseudonyms": ({"is_redacted": True}, "trend_names_differ"),
 }
 
