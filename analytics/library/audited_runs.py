@@ -57,6 +57,7 @@ def audited_run(location: str, cluster: str | None = None) -> AuditedRun:
         whole_partitions=_numbers(whole_partitions(state)),
         shows_history=not lacks and _shows_history(state.manifest),
         is_redacted=bool(manifest.get("redacted")),
+        snapshot_copies=frozenset(each["copy"] for each in manifest.get("snapshots", ())),
     )
 
 

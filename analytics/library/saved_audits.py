@@ -95,18 +95,20 @@ def _run(target: Target, row: Mapping[str, Any]) -> AuditedRun:
     partitions = row["whole_partitions"]
     as_of: datetime | None = row["as_of"]
     is_redacted = set(json.loads(row["settings"])) == {"sha256"}
+    logs = _logs(tables)
     return AuditedRun(
         name=f"{target.schema}: {row[RUN_ID]}",
         cluster=row[CLUSTER],
         as_of=None if as_of is None else as_of.astimezone(UTC),
         tables=tables,
-        logs=_logs(tables),
+        logs=logs,
         lacks=frozenset(f"{each['topic']}-{each['partition']}" for each in row["lacks"]),
         filters=tuple(_filter(each, row[RUN_ID]) for each in row["filters"]),
         whole_partitions=None if partitions is None else frozenset(partitions),
         # The manifest alone says what compaction took.
         shows_history=False,
         is_redacted=is_redacted,
+        snapshot_copies=_snapshot_copies(tables, logs),
     )
 
 
@@ -140,3 +142,16 @@ def _logs(tables: SavedTables) -> frozenset[str] | None:
     if any("snapshot" in each for each in sources):
         logs.add(SNAPSHOTS)
     return frozenset(logs)
+
+
+def _snapshot_copies(tables: SavedTables, logs: frozenset[str] | None) -> frozenset[str]:
+    """Return the copy of a run that a cluster answered to; of several nothing says which it is."""
+    if logs is None or SNAPSHOTS not in logs:
+        return frozenset()
+    copies = {
+        copy
+        for piece in tables.pieces("partition_usage", ["copy"])
+        for copy in pc.unique(piece["copy"]).to_pylist()
+        if copy is not None
+    }
+    return frozenset(copies) if len(copies) == 1 else frozenset()

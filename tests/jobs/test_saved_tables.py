@@ -169,8 +169,9 @@ def test_trend_of_saved_audits_is_that_of_their_workspaces(
 
     saved, stored = asked("--from-tables", SCHEMA), asked(*audits.values())
     assert len(saved["rows"]) == 2
-    for name in ("bytes", "groups"):
-        assert saved[name] == stored[name], name
+    assert saved["groups"] == stored["groups"]
+    for one, other in zip(saved["bytes"], stored["bytes"], strict=True):
+        assert {**one, "reason": None} == {**other, "reason": None}
     # Where the run is differs, and what a manifest alone says.
     unlike = {"run", "expired_bound", "rebalances_bound", "reason"}
     for one, other in zip(saved["rows"], stored["rows"], strict=True):

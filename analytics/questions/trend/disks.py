@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from analytics.questions.trend.figures import frames, usage_by_copy
+from analytics.questions.trend.figures import SNAPSHOT, frames, usage_by_copy
 from analytics.questions.trend.runs import AuditedRun, Pair
 
 _FAR: Final = timedelta(days=100 * 366)
 _PLACE: Final = ["topic", "partition", "copy"]
+_NO_DISK: Final = "a snapshot is of the leaders of all partitions, not of the disk of one broker"
 _ONE_RUN: Final = "there is one run of the cluster"
 
 
@@ -66,7 +67,9 @@ def _row(
     size = _sum(now)
     rate, why = _rate(pair, now, before)
     full_at, bound = None, "unknown"
-    if size is not None and disk_bytes is not None and size >= disk_bytes:
+    if copy == SNAPSHOT:
+        why = _NO_DISK
+    elif size is not None and disk_bytes is not None and size >= disk_bytes:
         full_at, bound, why = pair.run.instant, "at_latest", "the dump alone has as many bytes"
     elif disk_bytes is None:
         why = why or "nobody said how large the disk is (--disk-size)"

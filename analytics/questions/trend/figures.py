@@ -193,12 +193,19 @@ def _lag_per_day(
 # Bytes of the internal topics: of the copy of each partition that leads, now and before.
 
 _PLACE: Final = ("topic", "partition", "copy")
+SNAPSHOT: Final = "snapshot"
+"""What the copy is called that was fetched from the leaders of partitions."""
 
 
 def usage_by_copy(run: AuditedRun) -> pl.DataFrame:
-    """Return `file_bytes` and `is_leading` of each copy of each internal partition."""
+    """Return `file_bytes` and `is_leading` of each copy of each internal partition.
+
+    A copy that was fetched from the leaders is called `SNAPSHOT`, whatever its folder is called.
+    """
     columns = [*_PLACE, "is_leading", "file_bytes"]
-    return pl.concat(frames(run, "partition_usage", columns))
+    is_fetched = pl.col("copy").is_in(sorted(run.snapshot_copies))
+    copy = pl.when(is_fetched).then(pl.lit(SNAPSHOT)).otherwise("copy")
+    return pl.concat(frames(run, "partition_usage", columns)).with_columns(copy.alias("copy"))
 
 
 def _bytes_of_topics(pair: Pair, doubts: _Doubts) -> list[dict[str, Any]]:

@@ -57,6 +57,8 @@ class AuditedRun:
             nobody looked.
         shows_history: Whether every record ever written to the offsets topic is in the dump.
         is_redacted: Its names are pseudonyms.
+        snapshot_copies: Copies that were fetched from a running cluster: each is of the leaders of
+            its partitions, not of one broker, and named after its folder.
     """
 
     name: str
@@ -69,6 +71,7 @@ class AuditedRun:
     whole_partitions: frozenset[int] | None = None
     shows_history: bool = False
     is_redacted: bool = False
+    snapshot_copies: frozenset[str] = frozenset()
 
     @property
     def instant(self) -> datetime:

@@ -171,6 +171,35 @@ def test_what_a_run_has_no_table_of_is_not_known_and_never_zero(
     assert {each.parameters["table"] for each in found.gaps} == {table}
 
 
+@pytest.mark.parametrize("is_snapshot", [False, True])
+def test_snapshots_are_compared_though_each_is_named_after_its_folder(is_snapshot: bool) -> None:
+    audits = [
+        Audit(
+            day,
+            tables={
+                "partition_usage": [
+                    {
+                        "topic": "__consumer_offsets",
+                        "partition": 0,
+                        "copy": f"2026-11-0{day}",
+                        "is_leading": True,
+                        "file_bytes": 100 * day,
+                    }
+                ]
+            },
+            given={"snapshot_copies": frozenset({f"2026-11-0{day}"} if is_snapshot else ())},
+        )
+        for day in (1, 3)
+    ]
+    found = answer(*audits, disk_bytes=1000)
+    (disk,) = rows(found, "trend_disks")
+    last = rows(found, "trend_runs")[-1]
+    assert last["bytes_per_day"] == (100 if is_snapshot else None)
+    # It is no disk of a broker's, whatever it takes.
+    assert (disk["full_at"], disk["full_bound"]) == (None, "unknown")
+    assert ("not of the disk of one broker" in disk["reason"]) == is_snapshot
+
+
 def test_without_any_run_there_is_nothing() -> None:
     found = answer()
     assert rows(found, "trend_runs") == []
