@@ -141,7 +141,10 @@ def _of_cluster(pairs: Sequence[Pair], settings: TrendSettings, runner: PartRunn
     groups: GroupChanges | None = None
     compared: list[Pair] = []
     for each in pairs:
-        pair, groups = _with_groups(each, settings.most, runner)
+        pair = each
+        # Of runs before the last, groups are compared only to see whether their names are of a key.
+        if each is pairs[-1] or each.run.is_redacted:
+            pair, groups = _with_groups(each, settings.most, runner)
         compared.append(pair)
         if pair.difference is not None:
             gaps.append(pair.difference)
