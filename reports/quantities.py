@@ -18,7 +18,9 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def size_of(size: int) -> str:
-    """Return bytes in the largest unit that fits, by thousands."""
+    """Return bytes in the largest unit that fits, by thousands; fewer than none with a sign."""
+    if size < 0:
+        return f"-{size_of(-size)}"
     amount = float(size)
     for unit in _UNITS[:-1]:
         if amount < 1000:

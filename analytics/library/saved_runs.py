@@ -113,7 +113,7 @@ def run_of(
                 f"{option}={each}" for option in sorted(filters) for each in filters[option]
             ],
             "lacks": lacking(manifest),
-            "whole_partitions": _whole_partitions(state),
+            "whole_partitions": whole_partitions(state),
         },
     )
 
@@ -169,7 +169,7 @@ def lacking(manifest: Manifest) -> list[dict[str, Any]]:
     return [*absent, *lost]
 
 
-def _whole_partitions(state: ReplayedWorkspace) -> list[int] | None:
+def whole_partitions(state: ReplayedWorkspace) -> list[int] | None:
     """Return the partitions of the offsets topic that show all of their groups.
 
     None where tables that tell were not made.

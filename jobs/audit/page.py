@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from analytics.errors import (
-    AbsentFileError,
-    CannotTellError,
-    OutputRefusedError,
-    WorkspaceError,
-)
+from analytics.errors import OutputRefusedError
+from analytics.library.audited_runs import audit_summary, not_audited
 from analytics.locations import join
 from analytics.questions.table_orders import order_of
-from analytics.side_files import read_bytes
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import PAGE, SUMMARY, Workspace
+from analytics.workspace import PAGE, Workspace
 from jobs.cli.written_text import write_text
 from reports.page.build import OF_GROUPS, OF_STORIES, TABLES, page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
@@ -67,7 +60,7 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     manifest = space.manifest()
     stored = StoredTables(space)
     if not stored.has(*_NEEDED):
-        raise _not_audited(location)
+        raise not_audited(location)
     read = WorkspaceTables(_Stored(stored), manifest, summary)
     shown = is_of(worst_groups(read)["group_id"].to_pylist())
     there = [name for name in OF_STORIES if stored.has(name)]
@@ -131,34 +124,6 @@ class _Stored:
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of a group that the page shows."""
         return self.of_shown.of_group(name, group)
-
-
-def audit_summary(location: str) -> Mapping[str, Any]:
-    """Return what an audit that came to its end says of itself: it writes that last.
-
-    Raises:
-        AbsentFileError: There is no such folder.
-        WorkspaceError: The file is damaged.
-        GroupscopeError: It cannot be read.
-        CannotTellError: There is none.
-    """
-    path = join(location, SUMMARY)
-    try:
-        found: Mapping[str, Any] = json.loads(read_bytes(path))
-    except AbsentFileError as error:
-        if not Workspace(location).is_there:
-            raise AbsentFileError(f"{location}: there is no such folder") from error
-        raise _not_audited(location) from error
-    except ValueError as error:
-        raise WorkspaceError(f"{path} cannot be read: {error}") from error
-    return found
-
-
-def _not_audited(location: str) -> CannotTellError:
-    word = shlex.quote(location)
-    return CannotTellError(
-        f"{location} was not audited to the end: run groupscope audit {word} --out {word} first"
-    )
 
 
 # What `report` does: the page of an audited workspace in one of its forms.

@@ -18,6 +18,7 @@ from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import Gap, gap_rows
 from analytics.gaps.uncertain_metadata import uncertain_metadata
+from analytics.library.audited_runs import audit_summary
 from analytics.locations import join
 from analytics.questions.data_quality.data_docs import Validation
 from analytics.questions.data_quality.question import (
@@ -48,7 +49,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.data_docs import earlier_pages, write_data_docs
-from jobs.audit.page import audit_summary, page_of_workspace
+from jobs.audit.page import page_of_workspace
 from jobs.cli.console import HeldConsole, command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.cli.written_text import write_pieces, write_text

@@ -65,6 +65,7 @@ COMMANDS: Mapping[str, str] = {
     "usage": "Show what fills the internal topics.",
     "audit": "Ask every question of a dump and show what is worth a look.",
     "report": "Write the page of a workspace.",
+    "trend": "Show how audits changed from one to the next.",
     "forensics": "Write the page that an incident review wants.",
 }
 """One line for each subcommand, in the order of `--help`: `NAME` is `jobs/commands/NAME.py`."""

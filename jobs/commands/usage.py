@@ -1,11 +1,7 @@
-"""The command `usage`: what fills the internal topics, and who writes it.
-
-Sizes are given as people write them: 500MB, 1.5TB, 2GiB.
-"""
+"""The command `usage`: what fills the internal topics, and who writes it."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +15,7 @@ from jobs.cli.options.answer import (
     table_option,
 )
 from jobs.cli.options.shared import (
+    Size,
     in_order,
     input_options,
     inputs_argument,
@@ -56,33 +53,6 @@ _options = in_order(
     spark_options,
     output_options,
 )
-
-_UNITS = {
-    **{name: 1000**power for power, name in enumerate(("", "k", "m", "g", "t"))},
-    **{f"{name}i": 1024**power for power, name in enumerate(("", "k", "m", "g", "t")) if name},
-}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?", re.IGNORECASE | re.ASCII)
-
-
-class Size(click.ParamType[int]):
-    """A number of bytes."""
-
-    name = "size"
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - as click has it
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> int:
-        """Return the bytes; thousands, or with an i 1024 of them, make the next unit."""
-        if isinstance(value, int):
-            return value
-        match = _SIZE.fullmatch(value.strip())
-        size = round(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
-        if size <= 0:
-            self.fail(f"{value!r} is no size: write 500GB or 2TiB", param, ctx)
-        return size
 
 
 @click.command(epilog=EPILOG)

@@ -151,6 +151,7 @@ def test_the_weekly_script_runs_week_after_week(
         assert (made / "lag.csv").read_text("utf-8").startswith("group_id,")
         assert "parcel-router" in (made / "capacity.csv").read_text("utf-8")
         assert (made / "report" / "index.html").exists()
+        assert (tmp_path / "audits" / "trend" / "trend.html").exists()
     first, second = (
         (tmp_path / "audits" / f"{day}.txt").read_text("utf-8")
         for day in ("2026-11-23", "2026-11-30")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
 
 from analytics import open_dump
+from analytics.library.audited_runs import audited_run
+from analytics.library.saved_audits import saved_audits
 from analytics.library.saved_runs import run_of
+from analytics.library.saved_tables import Target
 
 if TYPE_CHECKING:
     import subprocess
@@ -151,3 +155,52 @@ def test_what_cannot_be_saved_is_said_in_one_line(
     assert "is no schema" in refused(groupscope(*replay, "a b"))
     assert "letters, digits" in refused(groupscope(*replay, SCHEMA, "--cluster", "it's"))
     assert SCHEMA in refused(groupscope(*replay, f"{SCHEMA}_of_delta", "--save-format", "delta"))
+
+
+@pytest.mark.long
+def test_trend_of_saved_audits_is_that_of_their_workspaces(
+    groupscope: Groupscope, audits: dict[str, Path]
+) -> None:
+    def asked(*arguments: str | Path) -> dict[str, list[dict[str, object]]]:
+        ran = groupscope("trend", *arguments, "--format", "json", "--quiet")
+        assert ran.returncode == 3, ran.stderr
+        found: dict[str, list[dict[str, object]]] = json.loads(ran.stdout)
+        return found
+
+    saved, stored = asked("--from-tables", SCHEMA), asked(*audits.values())
+    assert len(saved["rows"]) == 2
+    assert saved["groups"] == stored["groups"]
+    for one, other in zip(saved["bytes"], stored["bytes"], strict=True):
+        assert {**one, "reason": None} == {**other, "reason": None}
+    # Where the run is differs, and what a manifest alone says.
+    unlike = {"run", "expired_bound", "rebalances_bound", "reason"}
+    for one, other in zip(saved["rows"], stored["rows"], strict=True):
+        assert {name for name in one if one[name] != other[name]} <= unlike
+    # Of an instant before the end of a dump nothing that is saved tells which logs it had.
+    assert "trend_coverage_unknown" in {each["code"] for each in saved["gaps"]}
+    assert {each["change"] for each in saved["findings"]} == {"cannot_tell"}
+    both = asked("--from-tables", SCHEMA, *audits.values())
+    assert len(both["rows"]) == 2
+
+
+@pytest.mark.long
+def test_a_saved_audit_is_known_by_the_same_as_its_workspace(
+    spark: SparkSession, audits: dict[str, Path]
+) -> None:
+    saved = {each.as_of: each for each in saved_audits(Target(spark, SCHEMA))}
+    assert len(saved) == 2
+    for name, workspace in audits.items():
+        stored = audited_run(str(workspace))
+        mine = saved[stored.as_of]
+        for fact in ("cluster", "lacks", "filters", "whole_partitions", "is_redacted"):
+            assert getattr(mine, fact) == getattr(stored, fact), fact
+        assert mine.logs == (stored.logs if name == "end" else None)
+
+
+def test_trend_of_no_schema_is_refused_in_one_line(groupscope: Groupscope) -> None:
+    for schema, words in (("nowhere", "there is no such schema"), ("no schema", "is no schema")):
+        ran = groupscope("trend", "--from-tables", schema, "--quiet")
+        assert (ran.returncode, ran.stdout) == (2, "")
+        (line,) = ran.stderr.splitlines()
+        assert words in line
+    assert groupscope("trend").returncode == 2

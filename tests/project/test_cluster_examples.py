@@ -17,7 +17,8 @@ from ruamel.yaml import YAML
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KUBERNETES = EXAMPLES / "kubernetes"
-FILES = ("job", "cronjob")
+OF_SPARK = ("job", "cronjob")
+FILES = (*OF_SPARK, "trend")
 JARS = Path(pyspark.__file__).parent / "jars"
 SETTING = re.compile(r"\bspark(?:\.\w+)+")
 SETTLED_IN = re.compile(r"/config/|/SparkConf\.class|/k8s/Config|/yarn/Client\b")
@@ -136,7 +137,7 @@ def test_the_image_has_what_the_containers_start(repository: Path) -> None:
     sources = {source for *some, _ in copied for source in some}
     assert {each for each in sources if not (repository / each).exists()} == {"dist/groupscope.zip"}
     there = {f"/opt/groupscope/{Path(each).name}" for each in sources}
-    for name in FILES:
+    for name in OF_SPARK:
         (container,) = pod_of(name)["containers"]
         words = " ".join(container["args"])
         assert set(re.findall(r"/opt/groupscope/[\w.]+", words)) <= there
@@ -148,10 +149,29 @@ def test_the_image_has_what_the_containers_start(repository: Path) -> None:
     "path",
     [
         *("yarn/submit.sh", "kubernetes/job.yaml", "kubernetes/cronjob.yaml"),
-        *("kubernetes/Dockerfile", "connect/notebook.py"),
+        *("kubernetes/Dockerfile", "connect/notebook.py", "kubernetes/trend.yaml"),
     ],
 )
 def test_each_says_what_of_it_was_run(path: str) -> None:
     head = (EXAMPLES / path).read_text("utf-8")[:1200]
     assert "Not run: " in head
     assert ("Run in tests: " in head) == (path != "kubernetes/Dockerfile")
+
+
+def test_the_trend_starts_the_script_that_cron_does() -> None:
+    (container,) = pod_of("trend")["containers"]
+    assert container["command"] == ["sh"]
+    script = Path(container["args"][0])
+    assert (EXAMPLES / "cron" / script.name).exists()
+    scripts = documents("trend")[0]["metadata"]
+    assert scripts["name"] == "groupscope-trend"
+    (line,) = [
+        each
+        for each in (EXAMPLES / "cron" / "crontab").read_text("utf-8").splitlines()
+        if each[:1].isdigit()
+    ]
+    assert line.split()[:5] == ["30", "5", "*", "*", "*"]
+    assert f"/{script.name} " in line
+    # Both give it the bootstrap server, a folder and client properties.
+    assert "--command-config" in line
+    assert any("--command-config" in each for each in container["args"])

@@ -34,7 +34,7 @@ OPEN = {
         *("assignor", "protocol", "from_protocol", "to_protocol", "protocol_type"),
         *("from_protocol_type", "to_protocol_type", "server_assignor", "name", "named_by"),
         *("setting", "kip_name", "suite", "record_type", "rule", "table", "type", "log"),
-        *("object_type", "columns"),
+        *("object_type", "columns", "cluster"),
     },
     "a word of Kafka, which may get more": {
         *("state", "from_state", "to_state", "present_state", "transaction_state"),

@@ -51,7 +51,8 @@ OF_KIND = {
     "restore_groups restore_plan retention_what_if share_archived_ranges share_backlog "
     "share_checkpoints share_delivery_counts share_faults share_limits share_prunable "
     "share_readings share_stalls share_steps size_limits stalled_members status_history "
-    "suppressions topic_readers topic_usage usage_growth",
+    "suppressions topic_readers topic_usage trend_bytes trend_changed_groups trend_disks "
+    "trend_findings trend_groups trend_lag trend_retention trend_rules trend_runs usage_growth",
 }
 DDL_TYPE = re.compile(
     r"(array<|struct<|[a-z_]+:|>|,|tinyint|smallint|int|bigint|double|boolean|string|binary"

@@ -1,0 +1,1 @@
+"""How audits changed from one to the next: as text, tables and a page."""
