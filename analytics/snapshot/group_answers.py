@@ -97,12 +97,14 @@ def write_group_answers(
 _Answered = Iterable[tuple[str, int, Any]]
 """Of each group its name, an error code, and what was answered."""
 _Question = Callable[[Sequence[str]], _Answered]
+_Write = Callable[[str, Any, AnswerRows], None]
+"""Adds rows of what was answered of a group."""
 
 
-def _answered(
-    ask: _Question, names: Sequence[str], question: str, rows: AnswerRows
-) -> Iterator[tuple[str, Any]]:
-    """Yield groups with what was answered, and note which were and why others were not.
+def _write_answers(
+    ask: _Question, names: Sequence[str], question: str, rows: AnswerRows, write: _Write
+) -> None:
+    """Write what is answered of groups, which were answered for, and why others were not.
 
     Those that a coordinator answers for later are asked for again.
     """
@@ -118,9 +120,10 @@ def _answered(
                     errors[name] = error_name(code)
                     again += [name] * (is_passing(code) and tries_left > 0)
                     continue
-                del errors[name]
-                rows.add("group", name, question, "answered")
-                yield name, answer
+                errors[name] = _written(write, name, answer, rows)
+                if not errors[name]:
+                    del errors[name]
+                    rows.add("group", name, question, "answered")
         except NotAnsweredError as error:
             errors |= dict.fromkeys(set(left) & errors.keys(), str(error))
             again = [each for each in left if each in errors] * (
@@ -134,13 +137,22 @@ def _answered(
         rows.add("group", name, question, None, error=why)
 
 
+def _written(write: _Write, name: str, answer: Any, rows: AnswerRows) -> str:  # noqa: ANN401
+    """Write an answer; return why it cannot be, empty where it was."""
+    try:
+        write(name, answer, rows)
+    except (TypeError, AttributeError, ValueError) as error:
+        # Bytes that are no answer may be read as one with nothing where a list has to be.
+        return f"what cannot be read ({error})"
+    return ""
+
+
 def _describe(
     cluster: ClusterConnection, node: int, group_type: str, names: Sequence[str], rows: AnswerRows
 ) -> None:
     if group_type == CLASSIC:
         ask = _asks(cluster, node, _classic_request)
-        for name, group in _answered(ask, names, DESCRIPTION, rows):
-            _classic_rows(name, group, rows)
+        _write_answers(ask, names, DESCRIPTION, rows, _classic_rows)
         return
     kind = _DESCRIBED_BY.get(group_type)
     if kind is None:
@@ -153,14 +165,13 @@ def _describe(
     def make(left: Sequence[str]) -> Any:  # noqa: ANN401 - untyped library
         return request(group_ids=list(left), include_authorized_operations=False)
 
-    for name, group in _answered(_asks(cluster, node, make), names, DESCRIPTION, rows):
-        _group_rows(name, group, rows)
+    _write_answers(_asks(cluster, node, make), names, DESCRIPTION, rows, _group_rows)
 
 
 def _asks(cluster: ClusterConnection, node: int, make: Callable[[Sequence[str]], Any]) -> _Question:
     def ask(names: Sequence[str]) -> _Answered:
         response = cluster.ask(make(names), node)
-        return [(each.group_id, each.error_code, each) for each in response.groups]
+        return [(each.group_id, each.error_code, each) for each in response.groups or ()]
 
     return ask
 
@@ -245,23 +256,24 @@ def _committed_offsets(
             if not _is_too_old(error):
                 raise
             return _one_by_one(cluster, node, left)
-        return [(each.group_id, each.error_code, each.topics) for each in response.groups]
+        return [(each.group_id, each.error_code, each.topics) for each in response.groups or ()]
 
-    for name, topics in _answered(ask, names, OFFSETS, rows):
-        for topic in topics:
-            for each in topic.partitions:
-                place: Place = (None, topic.name, each.partition_index)
-                if each.error_code:
-                    why = error_name(each.error_code)
-                    rows.add("offset", name, "committed_offset", None, error=why, at=place)
-                elif each.committed_offset >= 0:
-                    rows.add(
-                        "offset", name, "committed_offset", str(each.committed_offset), at=place
-                    )
-                    epoch = each.committed_leader_epoch
-                    if epoch is not None and epoch >= 0:
-                        rows.add("offset", name, "committed_leader_epoch", str(epoch), at=place)
-                    rows.add("offset", name, "metadata", each.metadata or None, at=place)
+    _write_answers(ask, names, OFFSETS, rows, _offset_rows)
+
+
+def _offset_rows(name: str, topics: Any, rows: AnswerRows) -> None:  # noqa: ANN401
+    for topic in topics:
+        for each in topic.partitions:
+            place: Place = (None, topic.name, each.partition_index)
+            if each.error_code:
+                why = error_name(each.error_code)
+                rows.add("offset", name, "committed_offset", None, error=why, at=place)
+            elif each.committed_offset >= 0:
+                rows.add("offset", name, "committed_offset", str(each.committed_offset), at=place)
+                epoch = each.committed_leader_epoch
+                if epoch is not None and epoch >= 0:
+                    rows.add("offset", name, "committed_leader_epoch", str(epoch), at=place)
+                rows.add("offset", name, "metadata", each.metadata or None, at=place)
 
 
 def _is_too_old(error: NotAnsweredError) -> bool:
@@ -290,14 +302,15 @@ def _share_offsets(
     def make(left: Sequence[str]) -> Any:  # noqa: ANN401 - untyped library
         return request(groups=[of_group(group_id=each, topics=None) for each in left])
 
-    for name, group in _answered(_asks(cluster, node, make), names, OFFSETS, rows):
-        for topic in group.topics:
-            for each in topic.partitions:
-                place: Place = (None, topic.topic_name, each.partition_index)
-                if each.error_code:
-                    why = error_name(each.error_code)
-                    rows.add("share_partition", name, "start_offset", None, error=why, at=place)
-                elif each.start_offset >= 0:
-                    rows.add(
-                        "share_partition", name, "start_offset", str(each.start_offset), at=place
-                    )
+    _write_answers(_asks(cluster, node, make), names, OFFSETS, rows, _share_rows)
+
+
+def _share_rows(name: str, group: Any, rows: AnswerRows) -> None:  # noqa: ANN401
+    for topic in group.topics:
+        for each in topic.partitions:
+            place: Place = (None, topic.topic_name, each.partition_index)
+            if each.error_code:
+                why = error_name(each.error_code)
+                rows.add("share_partition", name, "start_offset", None, error=why, at=place)
+            elif each.start_offset >= 0:
+                rows.add("share_partition", name, "start_offset", str(each.start_offset), at=place)

@@ -20,6 +20,8 @@ from analytics.dump.files.cluster_answers import ANSWER_FILES, ANSWERS, answers_
 from analytics.questions.cluster.question import CLUSTER, ClusterSettings
 from groupscope import open_dump
 from tests.support.recorded_cluster import (
+    DESCRIBE_GROUPS,
+    OFFSET_FETCH,
     RECORDING,
     Change,
     Request,
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 Row = dict[str, Any]
-OFFSET_FETCH, DESCRIBE_GROUPS, CONSUMER_GROUP_DESCRIBE = 9, 15, 69
 FIRST, SECOND = ANSWER_FILES
 
 
