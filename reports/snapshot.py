@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from schemas.names import COORDINATOR_TOPICS
 from schemas.snapshot import Snapshot
 
 _MOST_NAMED: Final = 3
+_VERDICTS: Final = {
+    "contradicts": "that nothing explains",
+    "explained": "explained by what was written or answered since",
+    "cannot_tell": "of which nobody can tell",
+}
+"""By the verdicts of `cluster_differences`."""
 
 
-def snapshot_text(snapshot: Snapshot, out: str) -> str:
-    """Return lines for people: what lies where, and how to go on."""
-    return "\n".join(_lines(snapshot, out))
+def snapshot_text(snapshot: Snapshot, out: str, held: Mapping[str, Any] | None = None) -> str:
+    """Return lines for people: what lies where, and what holding it against its cluster gave.
+
+    Args:
+        snapshot: As it was taken.
+        out: Where it lies.
+        held: The summary of the question `cluster`; null where it was not asked.
+    """
+    return "\n".join((*_lines(snapshot, out), _held_text(held)))
+
+
+def _held_text(held: Mapping[str, Any] | None) -> str:
+    if held is None:
+        return "  not held against the cluster"
+    verdicts: Mapping[str, int] = held["verdicts"]
+    number = sum(verdicts.values())
+    if not number:
+        return "  held against the cluster: it answered the same"
+    parts = [f"{verdicts[name]:,} {words}" for name, words in _VERDICTS.items() if verdicts[name]]
+    return f"  held against the cluster: {_count(number, 'difference')}, {', '.join(parts)}"
 
 
 def _lines(snapshot: Snapshot, out: str) -> Iterator[str]:
@@ -27,10 +50,26 @@ def _lines(snapshot: Snapshot, out: str) -> Iterator[str]:
             read = sum(each.failure is None for each in logs)
             of_so_many = "" if read == len(logs) else f"{read:,} of "
             yield f"  {topic}: {of_so_many}{_count(len(logs), 'partition')}, {size:,} bytes"
+    if snapshot.resumed_from is not None:
+        yield from _resumed(snapshot)
     topics = sum(1 for each in snapshot.topics if each.topic not in COORDINATOR_TOPICS)
     groups = len(snapshot.groups)
     yield f"  snapshot.json: {_count(topics, 'other topic')}, {_count(groups, 'group')}"
     yield "  end-offsets.csv: where logs start and end, for --end-offsets"
+
+
+def _resumed(snapshot: Snapshot) -> Iterator[str]:
+    held = [each for each in snapshot.logs if each.fetched_from is not None]
+    yield (
+        f"  goes on from the snapshot of {snapshot.resumed_from}: of "
+        f"{_count(len(held), 'partition')} only what is new was fetched"
+    )
+    again = [each for each in snapshot.logs if each.why_whole is not None]
+    for each in again[:_MOST_NAMED]:
+        yield f"  {each.topic}-{each.partition} was read whole again: {each.why_whole}"
+    if len(again) > _MOST_NAMED:
+        more = len(again) - _MOST_NAMED
+        yield f"  and {more} more, which snapshot.json has with `why_whole`"
 
 
 def unread_text(snapshot: Snapshot) -> str:

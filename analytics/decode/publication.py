@@ -22,6 +22,7 @@ from analytics.decode.unjudged_elections import with_unjudged_elections
 from analytics.decode.unplaced_rows import named_rows, with_undecoded_losses
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.copies.plan import absent_partitions
+from analytics.dump.files.cluster_answers import answers_of
 from analytics.dump.files.data_logs import data_segments_and_times, stable_ends
 from analytics.dump.files.data_topics import data_offsets
 from analytics.dump.inspection.found_losses import with_archived_losses
@@ -93,6 +94,7 @@ _ONLY_IN_LOGS: Final[LogFacts] = {
 _SEGMENTS_TABLE: Final = f"{DATA_LOGS}/data_segments"
 _TIMES_TABLE: Final = f"{DATA_LOGS}/data_log_times"
 _STABLE_TABLE: Final = f"{DATA_LOGS}/data_stable_ends"
+_ANSWERS_TABLE: Final = f"{DATA_LOGS}/cluster_answers"
 
 _DIVERGENCES = "history/divergences"
 _DIVERGENCES_SCHEMA = pa.schema(
@@ -364,7 +366,7 @@ def _unreadable_rows(decoding: Decoding, arguments: Sequence[str]) -> list[Unrea
 
 
 def _data_log_parts(staging: str, copies: Iterable[Copy]) -> list[Part]:
-    """Write `data_segments`, `data_log_times` and `data_stable_ends`, a part each.
+    """Write `data_segments`, `data_log_times`, `data_stable_ends`, `cluster_answers`: a part each.
 
     Args:
         staging: Folder of the run.
@@ -377,6 +379,7 @@ def _data_log_parts(staging: str, copies: Iterable[Copy]) -> list[Part]:
     tables = {
         **dict(zip((_SEGMENTS_TABLE, _TIMES_TABLE), data_segments_and_times(copies), strict=True)),
         _STABLE_TABLE: stable_ends(copies),
+        _ANSWERS_TABLE: answers_of(copies),
     }
     for table, rows in tables.items():
         path = f"{root}/{table.rpartition('/')[2]}.parquet"

@@ -21,6 +21,7 @@ from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.saved_runs import lacking, run_of
 from analytics.library.saved_tables import PARQUET, Target, table_frame
 from analytics.questions.balance.question import BALANCE
+from analytics.questions.cluster.question import CLUSTER
 from analytics.questions.data_quality.question import DATA_QUALITY
 from analytics.questions.describe.question import DESCRIBE
 from analytics.questions.diff.question import DIFF
@@ -289,6 +290,7 @@ class State:
     share = Asking(SHARE)
     usage = Asking(USAGE)
     data_quality = Asking(DATA_QUALITY)
+    cluster = Asking(CLUSTER)
     list = Asking(LIST)
     region = Asking(REGION)
 

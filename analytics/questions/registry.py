@@ -24,6 +24,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "lag": "LAG",
     "share": "SHARE",
     "usage": "USAGE",
+    "cluster": "CLUSTER",
     "region": "REGION",
     "data_quality": "DATA_QUALITY",
 }

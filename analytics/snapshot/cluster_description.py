@@ -301,6 +301,8 @@ def _groups_of(cluster: ClusterConnection, node: int) -> list[ListedGroup]:
     for left in reversed(range(_TRIES)):
         response = cluster.ask(ListGroupsRequest(states_filter=[], types_filter=[]), node)
         code = response.error_code
+        if not code and response.groups is None:
+            raise NotAnsweredError("an answer without groups", is_passing=False)
         if not code:
             break
         if not (is_passing(code) and left):

@@ -38,6 +38,7 @@ class FetchedBatches:
             magic 2, names none. None where no batch is kept.
         last_offset: Of the last; None likewise.
         has_gaps: Offsets or records are missing from the offset asked for up to the last one.
+        last_size: Bytes of the last batch.
         needed: Bytes that the first batch takes, where not even that is whole; 0 otherwise.
     """
 
@@ -45,6 +46,7 @@ class FetchedBatches:
     first_offset: int | None
     last_offset: int | None
     has_gaps: bool = False
+    last_size: int = 0
     needed: int = 0
 
 
@@ -81,7 +83,8 @@ def fetched_batches(records: bytes, offset: int, end: int) -> FetchedBatches:
         return FetchedBatches(0, None, None)
     size = int(starts[kept - 1] + sizes[kept - 1])
     has_gaps = _has_gaps(data, starts[:kept], magic[:kept], first[:kept], last[:kept], offset)
-    return FetchedBatches(size, int(first[0]), int(last[kept - 1]), has_gaps)
+    last_size = int(sizes[kept - 1])
+    return FetchedBatches(size, int(first[0]), int(last[kept - 1]), has_gaps, last_size)
 
 
 def _has_gaps(

@@ -135,6 +135,7 @@ class LogWriter:
         self.size = 0
         self._file: BinaryIO | None = None
         self._base = self._file_size = 0
+        self._kept: Sequence[Path] = ()
 
     def __enter__(self) -> Self:
         self.folder.mkdir(mode=_PRIVATE)
@@ -147,6 +148,23 @@ class LogWriter:
         trace: TracebackType | None,
     ) -> None:
         self._close()
+
+    def keep(self, segments: Sequence[Path]) -> None:
+        """Take segments of an earlier snapshot, behind which others will follow.
+
+        They are the same files under a second name where the file system has such, else copies:
+        nothing writes into a segment that is there.
+
+        Args:
+            segments: In order of their offsets. Those without a batch are taken at the end, where
+                nothing follows.
+        """
+        self._kept = segments
+        for each in segments:
+            size = each.stat().st_size
+            if size:
+                _link(each, self.folder / each.name)
+                self.size += size
 
     def append(self, batches: memoryview, base: int, last: int) -> None:
         """Write batches behind those before.
@@ -170,6 +188,11 @@ class LogWriter:
 
         A broker has such a segment too: its active one, where the cleaner left nothing behind it.
         """
+        if self._file is None and self._kept:
+            for each in self._kept:
+                if not each.stat().st_size:
+                    _link(each, self.folder / each.name)
+            return
         if self._file is None:
             self._begin(start)
         if next_offset < end and end != self._base:
@@ -181,6 +204,7 @@ class LogWriter:
         for each in self.folder.iterdir():
             each.unlink()
         self.size = 0
+        self._kept = ()
 
     def _begin(self, base: int) -> None:
         self._close()
@@ -191,6 +215,14 @@ class LogWriter:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        # Another file system, or one without second names.
+        shutil.copyfile(source, target)
 
 
 def write_root_files(

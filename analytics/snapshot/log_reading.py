@@ -8,8 +8,7 @@ another one (KIP-320). Where the leader changes, or the log no longer holds what
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from analytics.snapshot.cluster_connection import (
@@ -19,7 +18,6 @@ from analytics.snapshot.cluster_connection import (
     is_passing,
 )
 from analytics.snapshot.cluster_description import (
-    NO_LEADER,
     described_topics,
     log_edges,
     with_edges,
@@ -29,14 +27,13 @@ from analytics.snapshot.fetched_batches import (
     ForeignBatchesError,
     fetched_batches,
 )
+from analytics.snapshot.log_extents import HeldLog, LastBatch, Pace, Reading, Span, span_of
 from analytics.snapshot.log_folder import LogWriter
 
 if TYPE_CHECKING:
     from analytics.snapshot.fetched_batches import FetchedBatches
     from schemas.snapshot import Partition
 
-FETCH_BYTES: Final = 4 << 20
-"""Of one answer; a batch that is larger comes whole (KIP-74)."""
 
 _READINGS: Final = 5
 """How often a log is read from its start before it is given up."""
@@ -63,74 +60,8 @@ class _NotReadError(Exception):
     """The log cannot be read to its end."""
 
 
-@dataclass(frozen=True)
-class Span:
-    """What is to be read.
-
-    Attributes:
-        topic: Whose.
-        partition: Its number.
-        leader: Node id.
-        epoch: Of that leader; -1 where brokers know none.
-        start: First offset.
-        end: The offset after the last, or more: reading goes on where records are missing.
-    """
-
-    topic: str
-    partition: int
-    leader: int
-    epoch: int
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How far a log was read.
-
-    Attributes:
-        span: What was to be read; null where nobody could say.
-        end: Where reading ended, or was to end.
-        next_offset: Where reading would go on.
-        readings: How often it was begun.
-        size: Bytes written.
-        has_gaps: Offsets or records are missing in what was read.
-        failure: Why the end was not reached; null where it was.
-    """
-
-    span: Span | None
-    end: int | None
-    next_offset: int | None
-    readings: int
-    size: int = 0
-    has_gaps: bool = False
-    failure: str | None = None
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How fast, and how long.
-
-    Attributes:
-        fetch_bytes: What one answer may have.
-        most_bytes: How much may be fetched of all logs together; null without a limit.
-        seconds: How long nothing may come before a log is given up.
-        wait: Called with the bytes of each answer: waits as long as a rate asks for.
-    """
-
-    seconds: float
-    fetch_bytes: int = FETCH_BYTES
-    wait: Callable[[int], None] = lambda _: None
-    most_bytes: int | None = None
-
-
-def span_of(topic: str, partition: Partition) -> Span | str:
-    """Return what is to be read of a partition, or why that is not known."""
-    start, end = partition.log_start_offset, partition.log_end_offset
-    if partition.leader is None or start is None or end is None:
-        return partition.error or NO_LEADER
-    epoch = -1 if partition.leader_epoch is None else partition.leader_epoch
-    return Span(topic, partition.partition, partition.leader, epoch, start, max(start, end))
+class _NotHeldError(Exception):
+    """What is held of a log is not how it begins now; says why."""
 
 
 class LogReader:
@@ -144,9 +75,79 @@ class LogReader:
         self._bytes = 0
         """Of all answers."""
 
-    def read(self, topic: str, partition: Partition, writer: LogWriter) -> Reading:
-        """Read one partition; what was written of it stays, also where its end is not reached."""
+    def read(
+        self, topic: str, partition: Partition, writer: LogWriter, held: HeldLog | None = None
+    ) -> Reading:
+        """Read one partition; what was written of it stays, also where its end is not reached.
+
+        Args:
+            topic: Whose.
+            partition: As it was described.
+            writer: Of its segments.
+            held: What an earlier snapshot has: where the log still begins so, only what is behind
+                is read.
+        """
         span = span_of(topic, partition)
+        why_whole = None
+        if held is not None and isinstance(span, Span):
+            try:
+                return self._read_on(span, held, writer)
+            except _NotHeldError as error:
+                why_whole = str(error)
+            except _LogChangedError as error:
+                why_whole = f"it changed while it was read on ({error})"
+            writer.clear()
+        return replace(self._read_whole(topic, partition, span, writer), why_whole=why_whole)
+
+    def _read_on(self, span: Span, held: HeldLog, writer: LogWriter) -> Reading:
+        """Read what is behind what is held.
+
+        Below its end a log changes by the cleaner, by deletion and by truncation. Where the last
+        batch that is held is still the log's, none was cut off below it: brokers have the same
+        records up to a batch of the same offset and epoch (KIP-101). What the cleaner removed below
+        stays in the dump; what it removed behind may have been a tombstone of what is held, and so
+        no record may be missing there.
+
+        Raises:
+            _NotHeldError: The log begins otherwise now.
+            _LogChangedError: Its leader changed.
+        """
+        if span.start != held.start:
+            raise _NotHeldError(f"it began at {held.start} and begins at {span.start} now")
+        if span.end < held.next_offset:
+            raise _NotHeldError(f"it went on to {held.next_offset} and ends at {span.end} now")
+        position = _Position(held.last.offset, span.end, last=held.last)
+        failure = None
+        try:
+            self._check_held(span, held, position)
+            position.offset = held.next_offset
+            writer.keep(held.segments)
+            if self._read_stretch(span, writer, position):
+                raise _NotHeldError("the cleaner removed records behind what was held")
+            writer.end(span.start, position.end, position.offset)
+        except _NotReadError as error:
+            failure = str(error)
+        return Reading(
+            span,
+            position.end,
+            max(position.offset, held.next_offset) if writer.size else None,
+            1,
+            size=writer.size,
+            has_gaps=held.has_gaps,
+            failure=failure,
+            last_batch=position.last if writer.size else None,
+            fetched_from=held.next_offset if writer.size else None,
+        )
+
+    def _check_held(self, span: Span, held: HeldLog, position: _Position) -> None:
+        """Check that the last batch that is held is still there, byte for byte."""
+        records = self._fetched(span, position, max(held.last.size, 1))
+        if records is None or records[: held.last.size] != held.content:
+            raise _NotHeldError(f"its batch at offset {held.last.offset} is another one now")
+
+    def _read_whole(
+        self, topic: str, partition: Partition, span: Span | str, writer: LogWriter
+    ) -> Reading:
         for readings in range(1, _READINGS + 1):
             if isinstance(span, str):
                 break
@@ -179,6 +180,7 @@ class LogReader:
             size=writer.size,
             has_gaps=position.has_gaps,
             failure=failure,
+            last_batch=position.last,
         )
 
     def _span_now(self, topic: str, partition: Partition) -> Span | str:
@@ -270,6 +272,7 @@ class LogReader:
         base = min(position.offset, batches.first_offset)
         writer.append(memoryview(records)[: batches.size], base, batches.last_offset)
         position.offset = batches.last_offset + 1
+        position.last = LastBatch(batches.last_offset, batches.last_size)
 
     def _fetched(self, span: Span, position: _Position, size: int) -> bytes | None:
         """Return the bytes from an offset on; null where the log has none up to its end.
@@ -401,3 +404,4 @@ class _Position:
     end: int
     has_gaps: bool = False
     has_changed: bool = False
+    last: LastBatch | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -28,6 +28,8 @@ from analytics.snapshot.cluster_settings import (
     groups_with_configs,
     topics_with_configs,
 )
+from analytics.snapshot.earlier_snapshot import EarlierSnapshot
+from analytics.snapshot.log_extents import FETCH_BYTES, Pace, Reading
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
     LogWriter,
@@ -36,7 +38,8 @@ from analytics.snapshot.log_folder import (
     write_root_files,
     write_topic_id,
 )
-from analytics.snapshot.log_reading import FETCH_BYTES, LogReader, Pace, Reading
+from analytics.snapshot.log_reading import LogReader
+from analytics.snapshot.looks import first_look
 from analytics.version import VERSION
 from schemas.names import COORDINATOR_TOPICS
 from schemas.snapshot import (
@@ -68,6 +71,11 @@ class Limits:
     bytes_a_second: int | None = None
     most_bytes: int | None = None
 
+    def reader(self, cluster: ClusterConnection) -> LogReader:
+        """Return what reads logs within these limits."""
+        pace = Pace(cluster.seconds, self.fetch_bytes, _rate(self), self.most_bytes)
+        return LogReader(cluster, pace)
+
 
 def take_snapshot(
     cluster: ClusterConnection,
@@ -75,6 +83,9 @@ def take_snapshot(
     clock: Clock,
     note: Callable[[str], None],
     limits: Limits = Limits(),
+    *,
+    is_checked: bool = True,
+    earlier: EarlierSnapshot | None = None,
 ) -> Snapshot:
     """Write a snapshot of a cluster; what could not be read of it is in its `unread`.
 
@@ -84,28 +95,35 @@ def take_snapshot(
         clock: The time now, in UTC.
         note: Takes a line about each topic.
         limits: How fast.
+        is_checked: Ask for groups once their logs are read, so that both can be compared.
+        earlier: A snapshot to go on from: only what is new since is fetched.
 
     Raises:
         ClusterUnreachableError: The cluster does not answer, or none of the internal topics exists
             or may be read: there would be nothing in the folder.
+        InputNotRecognizedError: The earlier snapshot is of another cluster.
         OutputRefusedError: Something is there.
         WorkspaceError: It cannot be written.
     """
     with staged_folder(out) as folder:
         taken_at = clock()
         topics, unread = _described(cluster)
-        pace = Pace(cluster.seconds, limits.fetch_bytes, _rate(limits), limits.most_bytes)
-        reader = LogReader(cluster, pace)
+        if earlier is not None:
+            earlier.check_cluster(topics.cluster_id)
+        reader = limits.reader(cluster)
         groups, unanswered = _described_groups(cluster)
-        logs = list(_read_logs(reader, topics, folder, clock, note))
+        logs = list(_read_logs(_Reading(reader, folder, clock, earlier), topics, note))
         if not any(each.log_end_offset is not None and _is_any(each) for each in logs):
             raise ClusterUnreachableError(_nothing_read(cluster, logs, unread))
         described = with_later_ends(cluster, topics.by_name.values())
+        finished_at = clock()
+        if is_checked:
+            first_look(cluster, reader, logs, folder, clock)
         snapshot = Snapshot(
             snapshot_version=SNAPSHOT_VERSION,
             groupscope_version=VERSION,
             taken_at=_text(taken_at),
-            finished_at=_text(clock()),
+            finished_at=_text(finished_at),
             cluster_id=topics.cluster_id,
             controller_id=topics.controller_id,
             brokers=topics.brokers,
@@ -113,6 +131,8 @@ def take_snapshot(
             logs=logs,
             groups=groups,
             unread=[*unread, *_not_read(logs), *_without_offsets(topics), *unanswered],
+            checked_at=_text(clock()) if is_checked else None,
+            resumed_from=None if earlier is None else earlier.document.taken_at,
         )
         _write(folder, snapshot)
         sync(folder)
@@ -152,24 +172,41 @@ def _described_groups(cluster: ClusterConnection) -> tuple[list[ListedGroup], li
     return groups, [*unlisted, *undescribed]
 
 
-def _read_logs(
-    reader: LogReader,
-    topics: Topics,
-    folder: Path,
-    clock: Clock,
-    note: Callable[[str], None],
-) -> Iterable[Log]:
+@dataclass(frozen=True)
+class _Reading:
+    """What reads logs, where to, and what an earlier snapshot has of them."""
+
+    reader: LogReader
+    folder: Path
+    clock: Clock
+    earlier: EarlierSnapshot | None
+
+    def log(self, topic: Topic, partition: Partition) -> Log:
+        """Read one log."""
+        held = None if self.earlier is None else self.earlier.held(topic, partition.partition)
+        with LogWriter(self.folder, topic.topic, partition.partition) as writer:
+            if isinstance(held, str):
+                reading = self.reader.read(topic.topic, partition, writer)
+                reading = replace(reading, why_whole=held)
+            else:
+                reading = self.reader.read(topic.topic, partition, writer, held)
+        return _log(topic, partition, reading, self.clock())
+
+
+def _read_logs(reading: _Reading, topics: Topics, note: Callable[[str], None]) -> Iterable[Log]:
     for name in COORDINATOR_TOPICS:
         topic = topics.by_name.get(name)
         if topic is None:
             continue
-        size = 0
-        for partition in topic.partitions:
-            with LogWriter(folder, name, partition.partition) as writer:
-                reading = reader.read(name, partition, writer)
-            size += reading.size
-            yield _log(topic, partition, reading, clock())
-        note(f"{name}: {len(topic.partitions)} partitions, {size:,} bytes of batches")
+        logs = [reading.log(topic, each) for each in topic.partitions]
+        yield from logs
+        for each in logs:
+            if each.why_whole is not None:
+                note(f"{name}-{each.partition} was read whole again: {each.why_whole}")
+        size = sum(each.bytes for each in logs)
+        read = sum(each.failure is None for each in logs)
+        of_so_many = "" if read == len(logs) else f"{read} of "
+        note(f"{name}: {of_so_many}{len(logs)} partitions, {size:,} bytes of batches")
 
 
 def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) -> Log:
@@ -188,6 +225,10 @@ def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) ->
         readings=reading.readings,
         read_until=_text(now) if reading.failure is None else None,
         failure=reading.failure,
+        last_batch_offset=None if reading.last_batch is None else reading.last_batch.offset,
+        last_batch_bytes=None if reading.last_batch is None else reading.last_batch.size,
+        fetched_from=reading.fetched_from,
+        why_whole=reading.why_whole,
     )
 
 

@@ -1,10 +1,10 @@
-"""The command `snapshot`: a dump of a running cluster, by the Kafka protocol; starts no Spark."""
+"""The command `snapshot`: a dump of a running cluster, by the Kafka protocol, held against it."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -12,10 +12,15 @@ import msgspec
 from analytics.locations import is_uri, local_path
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
+from jobs.cli.options.answer import fail_on_option
 from jobs.cli.options.shared import output_options, summary_format_options
 
 if TYPE_CHECKING:
+    from analytics.questions.answer import Answer
+    from analytics.snapshot.cluster_connection import ClusterConnection
+    from analytics.snapshot.taking import Limits
     from reports.layout.output_format import OutputFormat
+    from schemas.snapshot import Snapshot
 
 EPILOG = """
 \b
@@ -23,6 +28,7 @@ Examples:
   groupscope snapshot --bootstrap-server localhost:9092 --out dump
   groupscope snapshot --bootstrap-server broker-1:9093,broker-2:9093 \\
       --command-config client.properties --max-rate 20000000 --out dump
+  groupscope snapshot --bootstrap-server localhost:9092 --resume dump --out dump-2
 """
 
 
@@ -30,6 +36,12 @@ def _local_folder(ctx: click.Context, parameter: click.Parameter, value: str) ->
     if not value or (is_uri(value) and not value.lower().startswith("file:")):
         raise click.BadParameter("a folder of this machine is needed", ctx=ctx, param=parameter)
     return Path(local_path(value))
+
+
+def _earlier_folder(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> Path | None:
+    return None if value is None else _local_folder(ctx, parameter, value)
 
 
 @click.command(epilog=EPILOG)
@@ -71,6 +83,20 @@ def _local_folder(ctx: click.Context, parameter: click.Parameter, value: str) ->
     type=click.IntRange(min=1),
     help="Fetch no more than this of all logs; the exit code is 3 where that is not all.",
 )
+@click.option(
+    "--resume",
+    metavar="DUMP",
+    callback=_earlier_folder,
+    help="Go on from this earlier snapshot: fetch what is new since. It stays as it is.",
+)
+@click.option(
+    "--check/--no-check",
+    "is_checked",
+    default=True,
+    show_default=True,
+    help="Ask for all groups once logs are read, and hold the snapshot against the answers.",
+)
+@fail_on_option()
 @summary_format_options
 @output_options
 @pass_console
@@ -82,8 +108,9 @@ def snapshot(
     command_config: str | None,
     out: Path,
     timeout: float,
+    fail_on: str,
     output_format: OutputFormat,
-    **most: int | None,
+    **options: Any,  # noqa: ANN401
 ) -> int:
     """Take a dump of a running cluster.
 
@@ -91,8 +118,9 @@ def snapshot(
     they lie in the brokers' logs, up to where these end when it begins, and writes them as a log
     directory that every command takes as INPUT. snapshot.json beside them is what the cluster says
     of brokers, topics, partitions, groups and settings: answers take it from there;
-    end-offsets.csv is the same as a file for --end-offsets. Reads only: joins no group, commits
-    nothing, creates no topic. Needs kafka-python 3.
+    end-offsets.csv is the same as a file for --end-offsets. At last it is asked for all groups, and
+    what differs from the snapshot is shown with what explains it. Reads only: joins no group,
+    commits nothing, creates no topic. Needs kafka-python 3.
     """
     # --help answers without the client library and numpy.
     from analytics.snapshot.client_properties import client_settings  # noqa: PLC0415
@@ -100,6 +128,7 @@ def snapshot(
         ClusterConnection,
         check_client_library,
     )
+    from analytics.snapshot.earlier_snapshot import earlier_snapshot  # noqa: PLC0415
     from analytics.snapshot.log_folder import check_out  # noqa: PLC0415
     from analytics.snapshot.taking import Limits, take_snapshot  # noqa: PLC0415
     from jobs.cli.settings_files import read_client_properties  # noqa: PLC0415
@@ -111,14 +140,56 @@ def snapshot(
     if settings.ignored:
         console.say(f"{command_config}: not used here: {', '.join(settings.ignored)}")
     check_out(out)
+    earlier = None if options["resume"] is None else earlier_snapshot(options["resume"])
+    code, answer, is_checked = DONE, None, options["is_checked"]
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
-        limits = Limits(bytes_a_second=most["max_rate"], most_bytes=most["max_bytes"])
-        taken = take_snapshot(cluster, out, lambda: datetime.now(UTC), console.say, limits)
+        limits = Limits(bytes_a_second=options["max_rate"], most_bytes=options["max_bytes"])
+        taken = take_snapshot(
+            cluster, out, _now, console.say, limits, is_checked=is_checked, earlier=earlier
+        )
+        if is_checked:
+            code, answer = _held_against(console, cluster, taken, out, limits, fail_on)
     if output_format == "json":
         print_text(msgspec.json.format(msgspec.json.encode(taken), indent=1).decode())
     else:
-        print_text(snapshot_text(taken, str(out)))
+        print_text(snapshot_text(taken, str(out), None if answer is None else answer.summary))
     if taken.unread:
         console.error(unread_text(taken))
         return CANNOT_TELL
-    return DONE
+    return code
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _held_against(
+    console: Console,
+    cluster: ClusterConnection,
+    snapshot: Snapshot,
+    out: Path,
+    limits: Limits,
+    fail_on: str,
+) -> tuple[int, Answer]:
+    """Return the exit code and where the snapshot differs; asks again for what nothing explains."""
+    from analytics.questions.cluster.question import (  # noqa: PLC0415
+        CLUSTER,
+        answer_of,
+        answers_in,
+        unexplained_groups,
+    )
+    from analytics.snapshot.looks import second_look, with_second_look  # noqa: PLC0415
+    from jobs.asking import answer_exit_code, failing, report_answer  # noqa: PLC0415
+    from jobs.workspaces.replayed import replayed  # noqa: PLC0415
+
+    with replayed(
+        console, inputs=[str(out)], needs=CLUSTER.needs, has_hint=False, fail_on=fail_on
+    ) as state:
+        answers = answers_in(state)
+        answer = answer_of(state, answers)
+        if again := unexplained_groups(state, answer):
+            second_look(cluster, limits.reader(cluster), snapshot, again, out, _now)
+            answer = answer_of(state, with_second_look(answers, out))
+        report_answer(console, answer)
+        code = answer_exit_code(state, answer) or failing(console, state, answer)
+    return code, answer

@@ -124,6 +124,11 @@ class Log(Shape, frozen=True):
         readings: How often it was read from its start: more than once where the log changed.
         read_until: When the last batch had come.
         failure: Why it is not there to its end; null where it is.
+        last_batch_offset: The last offset of the last batch that is there; null where none is.
+        last_batch_bytes: Its bytes.
+        fetched_from: The offset from which on it was fetched: what lies below is of the earlier
+            snapshot. Null where all of it was fetched.
+        why_whole: Why all was fetched although an earlier snapshot had some of it; else null.
     """
 
     topic: str
@@ -138,6 +143,10 @@ class Log(Shape, frozen=True):
     readings: int
     read_until: str | None
     failure: str | None
+    last_batch_offset: Offset | None = None
+    last_batch_bytes: Int32 | None = None
+    fetched_from: Offset | None = None
+    why_whole: str | None = None
 
 
 class ListedGroup(Shape, frozen=True):
@@ -187,6 +196,9 @@ class Snapshot(Shape, frozen=True):
         logs: Of internal topics, by topic and partition.
         groups: By coordinator and name.
         unread: What is not in the snapshot although it was asked for.
+        checked_at: When all groups had been asked for once logs were read (`cluster_answers`); null
+            where the snapshot was not held against its cluster.
+        resumed_from: `taken_at` of the earlier snapshot that this one goes on from; else null.
     """
 
     snapshot_version: int
@@ -200,6 +212,8 @@ class Snapshot(Shape, frozen=True):
     logs: list[Log]
     groups: list[ListedGroup]
     unread: list[Unread]
+    checked_at: str | None = None
+    resumed_from: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time that is none."""

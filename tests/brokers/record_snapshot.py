@@ -1,7 +1,8 @@
 """Record what a running broker answers to `snapshot`, as `tests/data/snapshots` has it.
 
 Run as ``python -m tests.brokers.record_snapshot HOST:PORT FILE``: takes two snapshots, one in
-answers so small that batches are cut.
+answers so small that batches are cut, and one that goes on from the first; and asks for each group
+by itself, as a second look may.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from pathlib import Path
 
 import click
 
+from analytics.snapshot.answer_file import answer_writer
 from analytics.snapshot.client_properties import ClientSettings
 from analytics.snapshot.cluster_connection import ClusterConnection
+from analytics.snapshot.cluster_description import listed_groups
+from analytics.snapshot.earlier_snapshot import earlier_snapshot
+from analytics.snapshot.group_answers import asked_groups, write_group_answers
 from analytics.snapshot.taking import Limits, take_snapshot
 from tests.support.recorded_cluster import recorder
 
@@ -30,7 +35,19 @@ def main(broker: str, file: Path) -> None:
         for number, limits in enumerate((Limits(), Limits(fetch_bytes=SMALL_BYTES))):
             with ClusterConnection(address, ClientSettings(), 10) as cluster:
                 out = Path(folder) / str(number)
-                take_snapshot(cluster, out, lambda: datetime.now(UTC), click.echo, limits)
+                take_snapshot(cluster, out, _now, click.echo, limits)
+        earlier = earlier_snapshot(Path(folder) / "0")
+        with ClusterConnection(address, ClientSettings(), 10) as cluster:
+            out = Path(folder) / "resumed"
+            take_snapshot(cluster, out, _now, click.echo, earlier=earlier)
+            listed, _ = listed_groups(cluster)
+            with answer_writer(Path(folder) / "answers", _now, 2) as writer:
+                for each in asked_groups(listed):
+                    write_group_answers(cluster, [each], writer)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,15 +61,27 @@ def taken(
     broker.format(release)
     broker.start()
     clients = Troupe(folder / "clients.txt")
+
+    def take(out: Path, *options: str | Path) -> None:
+        """Take a snapshot; nothing of it contradicts the cluster."""
+        ran = groupscope(
+            *("snapshot", "--bootstrap-server", addresses.bootstrap, "--out", out),
+            *("--fail-on", "info", *options),
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert "  held against the cluster: " in ran.stdout
+
     try:
         with Asker(programs, addresses.bootstrap) as ask:
             broker.answer(lambda: ask("Metadata", {"topics": None}))
             clients.begin(programs, release, addresses.bootstrap, SEED, SECONDS)
+            time.sleep(SECONDS / 2)
+            take(folder / "moving")
             clients.wait_until_still(SECONDS)
+            take(folder / "resumed", "--resume", folder / "moving")
             clients.kill()
         snapshot = folder / "snapshot"
-        ran = groupscope("snapshot", "--bootstrap-server", addresses.bootstrap, "--out", snapshot)
-        assert ran.returncode == 0, ran.stderr
+        take(snapshot)
     finally:
         clients.kill()
         # At once: nothing is to be cleaned any more.
@@ -187,6 +200,32 @@ def test_lag_is_that_of_the_disk(groupscope: Groupscope, taken: tuple[Path, Path
         is_earlier = (f"{topic} {partition}", str(on_disk[-1])) in noted and on_disk[-1] > lag[-1]
         assert lag[:2] == on_disk[:2]
         assert is_earlier or lag == on_disk
+
+
+def committed_of(groupscope: Groupscope, source: Path) -> dict[tuple[Any, ...], Any]:
+    """Committed offsets by group and partition."""
+    shown = json.loads(groupscope("lag", source, "--format", "json").stdout)["rows"]
+    names = ("group_id", "topic", "partition")
+    return {tuple(each[name] for name in names): each["committed_offset"] for each in shown}
+
+
+def test_what_was_resumed_says_what_the_whole_says(
+    groupscope: Groupscope, taken: tuple[Path, Path]
+) -> None:
+    from schemas.snapshot import read_snapshot  # noqa: PLC0415
+
+    resumed, moving = (taken[0].parent / each for each in ("resumed", "moving"))
+    document = read_snapshot((resumed / "snapshot.json").read_bytes(), "snapshot.json")
+    before = read_snapshot((moving / "snapshot.json").read_bytes(), "snapshot.json")
+    assert document.resumed_from == before.taken_at
+    # The cleaner comes all the time: some are gone on from, and some are not.
+    assert any(each.fetched_from is not None for each in document.logs)
+    assert not [
+        each
+        for each in document.logs
+        if each.fetched_from is not None and each.why_whole is not None
+    ]
+    assert committed_of(groupscope, resumed) == committed_of(groupscope, taken[0])
 
 
 def test_kafkas_own_tool_reads_its_segments(taken: tuple[Path, Path], programs: Programs) -> None:

@@ -45,7 +45,7 @@ OF_LIBRARIES = {
     "expectations": "of the command audit",
 }
 """Settings that no option of the question's own command gives."""
-NO_COMMAND = {"data_quality": "an audit asks it"}
+NO_COMMAND = {"cluster": "`snapshot` asks it, and an audit", "data_quality": "an audit asks it"}
 
 
 def settings_of(asked: Question[Any, Any]) -> set[str]:
@@ -88,7 +88,7 @@ def test_what_is_asked_by_name_is_known_by_its_command() -> None:
     for name in QUESTIONS:
         assert (name in COMMANDS) != (name in NO_COMMAND), name
     assert [each.name for each in audited_questions()] == [
-        *("expiration", "balance", "rebalances", "lag", "share", "usage"),
+        *("expiration", "balance", "rebalances", "lag", "share", "usage", "cluster"),
     ]
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 API_VERSIONS, METADATA, LIST_OFFSETS, FETCH, LIST_GROUPS = 18, 3, 2, 1, 16
 DESCRIBE_CONFIGS = 32
+OFFSET_FETCH, DESCRIBE_GROUPS = 9, 15
+CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE = 69, 77, 89
+SHARE_GROUP_OFFSETS = 90
 RECORDING = Path(__file__).parents[1] / "data/snapshots/kafka-4.3.1.json.gz"
 """What a broker of 4.3.1 answered after random acts, when its cleaner had passed."""
 _HEADER = struct.Struct(">hhi")

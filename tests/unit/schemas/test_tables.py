@@ -32,7 +32,7 @@ LOG_POSITION = [
 OF_KIND = {
     "control": "control_markers undecoded",
     "saved": "saved_runs",
-    "data_log": "data_log_times data_segments data_stable_ends",
+    "data_log": "cluster_answers data_log_times data_segments data_stable_ends",
     "state": "assignments committed_offsets configs groups members partition_leaders "
     "pending_offsets share_batches share_partitions topics",
     "history": "assignment_history coordinator_epochs divergences group_epochs group_events "
@@ -40,8 +40,9 @@ OF_KIND = {
     "evaluation": "applied_rules assignment_alternatives assignment_balance "
     "audit_incident_parts audit_incidents audited_group_counts "
     "audited_groups chain changed_groups changed_members changed_offsets "
-    "changed_share_partitions clock_differences commit_requests committers coordinator_load "
-    "data_quality finding_changes findings gaps group_capacity group_churn group_deletions "
+    "changed_share_partitions clock_differences cluster_differences commit_requests committers "
+    "coordinator_load data_quality finding_changes findings gaps group_capacity group_churn "
+    "group_deletions "
     "group_endings incident_brokers incident_causes incident_costs incident_others "
     "incident_owners lag lag_growth log_cleaning "
     "offset_deletions offset_expiration offset_moves offset_removals offset_verdicts "

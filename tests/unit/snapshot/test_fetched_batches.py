@@ -25,17 +25,17 @@ SIZE = len(batch(0, 1))
 
 def test_batches_that_follow_each_other_lack_nothing() -> None:
     records = batch(10, 3) + batch(13, 1)
-    assert fetched_batches(records, 10, 100) == FetchedBatches(2 * SIZE, 10, 13)
+    assert fetched_batches(records, 10, 100) == FetchedBatches(2 * SIZE, 10, 13, last_size=SIZE)
 
 
 def test_the_first_may_begin_below_the_offset_asked_for() -> None:
-    assert fetched_batches(batch(10, 5), 12, 100) == FetchedBatches(SIZE, 10, 14)
+    assert fetched_batches(batch(10, 5), 12, 100) == FetchedBatches(SIZE, 10, 14, last_size=SIZE)
 
 
 def test_a_batch_that_is_cut_is_left_to_the_next_fetch() -> None:
     for size in (1, 11, 16, 17, 60, SIZE - 1):
         records = batch(0, 1) + batch(1, 1)[:size]
-        assert fetched_batches(records, 0, 100) == FetchedBatches(SIZE, 0, 0)
+        assert fetched_batches(records, 0, 100) == FetchedBatches(SIZE, 0, 0, last_size=SIZE)
 
 
 def test_of_a_first_batch_that_is_cut_it_says_how_much_is_needed() -> None:
@@ -46,7 +46,7 @@ def test_of_a_first_batch_that_is_cut_it_says_how_much_is_needed() -> None:
 
 def test_what_begins_at_the_end_is_not_kept_and_what_begins_below_it_whole() -> None:
     records = batch(0, 5) + batch(5, 5) + batch(10, 5)
-    assert fetched_batches(records, 0, 7) == FetchedBatches(2 * SIZE, 0, 9)
+    assert fetched_batches(records, 0, 7) == FetchedBatches(2 * SIZE, 0, 9, last_size=SIZE)
     assert fetched_batches(batch(20, 1), 5, 20) == FetchedBatches(0, None, None)
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from analytics.snapshot.cluster_connection import NotAnsweredError
+from analytics.snapshot.log_extents import Pace, Reading
 from analytics.snapshot.log_folder import LogWriter
-from analytics.snapshot.log_reading import LogReader, Pace, Reading
+from analytics.snapshot.log_reading import LogReader
 from schemas.snapshot import Partition
 from tests.unit.snapshot.made_batches import batch
 

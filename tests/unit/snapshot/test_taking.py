@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from analytics.snapshot import taking
 from analytics.snapshot.cluster_description import LogEdges, Topics
+from analytics.snapshot.log_extents import Reading
 from analytics.snapshot.taking import Limits, take_snapshot
 from schemas.snapshot import Log, Partition, Snapshot, Topic, Unread
 
@@ -71,9 +72,9 @@ class MovingCluster:
             for each in topics
         ]
 
-    def read_logs(self, _reader: object, topics: Topics, folder: Path, *_: Any) -> Iterator[Log]:
+    def read_logs(self, reading: Any, topics: Topics, *_: Any) -> Iterator[Log]:
         (partition,) = topics.by_name[INTERNAL].partitions
-        (folder / f"{INTERNAL}-0").mkdir()
+        (reading.folder / f"{INTERNAL}-0").mkdir()
         self.end = 25
         yield Log(INTERNAL, 0, 1, 3, 0, partition.log_end_offset, False, 10, 7, 1, None, None)
 
@@ -87,7 +88,13 @@ def snapshot_of(cluster: MovingCluster, out: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(taking, name, lambda _, described: (described, []))
     monkeypatch.setattr(taking, "_read_logs", cluster.read_logs)
     now = datetime(2026, 11, 27, tzinfo=UTC)
-    return take_snapshot(cluster, out, lambda: now, lambda _: None)  # type: ignore[arg-type]
+    return take_snapshot(
+        cluster,  # type: ignore[arg-type]
+        out,
+        lambda: now,
+        lambda _: None,
+        is_checked=False,
+    )
 
 
 def test_no_offset_that_was_committed_while_logs_were_read_is_beyond_the_end_of_its_topic(
@@ -137,3 +144,13 @@ def test_a_rate_is_kept_on_average(clock: SimpleNamespace) -> None:
 def test_without_a_rate_nothing_waits(clock: SimpleNamespace) -> None:
     taking._rate(Limits())(1 << 40)
     assert clock.now == 0.0
+
+
+def snapshot_of_logs(topic: str, topic_id: str, reading: Reading) -> Snapshot:
+    """The document of a snapshot that has one log."""
+    partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
+    described = Topic(topic, topic_id, True, [partition], None)
+    now = datetime(2026, 11, 27, tzinfo=UTC)
+    text = taking._text(now)
+    log = taking._log(described, partition, reading, now)
+    return Snapshot(1, "1", text, text, "c", 1, [], [described], [log], [], [])

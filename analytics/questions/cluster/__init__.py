@@ -1,0 +1,1 @@
+"""Whether a snapshot says what its cluster answered."""

@@ -1,0 +1,126 @@
+"""What is to be read of a partition's log, how far it was read, and what is held of it already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from analytics.snapshot.cluster_description import NO_LEADER
+
+if TYPE_CHECKING:
+    from schemas.snapshot import Partition
+
+FETCH_BYTES: Final = 4 << 20
+"""Of one answer; a batch that is larger comes whole (KIP-74)."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """What is to be read.
+
+    Attributes:
+        topic: Whose.
+        partition: Its number.
+        leader: Node id.
+        epoch: Of that leader; -1 where brokers know none.
+        start: First offset.
+        end: The offset after the last, or more: reading goes on where records are missing.
+    """
+
+    topic: str
+    partition: int
+    leader: int
+    epoch: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far a log was read.
+
+    Attributes:
+        span: What was to be read; null where nobody could say.
+        end: Where reading ended, or was to end.
+        next_offset: Where reading would go on.
+        readings: How often it was begun.
+        size: Bytes written.
+        has_gaps: Offsets or records are missing in what was read.
+        failure: Why the end was not reached; null where it was.
+        last_batch: The last one that was read, or is held; null where there is none.
+        fetched_from: Where reading began, where what lies below was held; null where nothing was.
+        why_whole: Why what was held was read again; null where it was not.
+    """
+
+    span: Span | None
+    end: int | None
+    next_offset: int | None
+    readings: int
+    size: int = 0
+    has_gaps: bool = False
+    failure: str | None = None
+    last_batch: LastBatch | None = None
+    fetched_from: int | None = None
+    why_whole: str | None = None
+
+
+@dataclass(frozen=True)
+class LastBatch:
+    """The last batch that was read.
+
+    Attributes:
+        offset: Its last one.
+        size: Its bytes.
+    """
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class HeldLog:
+    """A log as an earlier snapshot has it.
+
+    Attributes:
+        start: Where it began.
+        next_offset: Where reading goes on.
+        has_gaps: Offsets or records are missing in it.
+        last: Its last batch.
+        content: The bytes of that batch.
+        segments: Its files, in order.
+    """
+
+    start: int
+    next_offset: int
+    has_gaps: bool
+    last: LastBatch
+    content: bytes
+    segments: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast, and how long.
+
+    Attributes:
+        fetch_bytes: What one answer may have.
+        most_bytes: How much may be fetched of all logs together; null without a limit.
+        seconds: How long nothing may come before a log is given up.
+        wait: Called with the bytes of each answer: waits as long as a rate asks for.
+    """
+
+    seconds: float
+    fetch_bytes: int = FETCH_BYTES
+    wait: Callable[[int], None] = lambda _: None
+    most_bytes: int | None = None
+
+
+def span_of(topic: str, partition: Partition) -> Span | str:
+    """Return what is to be read of a partition, or why that is not known."""
+    start, end = partition.log_start_offset, partition.log_end_offset
+    if partition.leader is None or start is None or end is None:
+        return partition.error or NO_LEADER
+    epoch = -1 if partition.leader_epoch is None else partition.leader_epoch
+    return Span(topic, partition.partition, partition.leader, epoch, start, max(start, end))
