@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -74,8 +74,14 @@ _OF_EVERY_TABLE: Final = (CLUSTER, RUN_ID, AS_OF)
 PARQUET: Final = "parquet"
 _PART: Final = re.compile(r"[\w-]+")
 _FORMAT: Final = re.compile(r"\w+")
+_SHORT_INTEGER: Final = re.compile(r"\b(tiny|small)int\b")
 _MOST_OF_ERROR: Final = 300
 _NO_FORMAT: Final = "DATA_SOURCE_NOT_FOUND"
+_OF_ANOTHER_SPARK: Final = re.compile(
+    r"\b(NoSuch(Method|Field)|NoClassDefFound|IncompatibleClassChange|AbstractMethod"
+    r"|UnsupportedClassVersion|Verify|BootstrapMethod)Error\b"
+)
+"""Java's errors of classes that were compiled against others than are there."""
 _ROWS_OF_FILE: Final = 1_000_000
 """Each task writes a file, and a run has some sixty tables, most of them small."""
 
@@ -109,13 +115,32 @@ class Target:
             )
         if _FORMAT.fullmatch(self.table_format) is None:
             raise SettingRefusedError(f"{self.table_format!r} is no format of tables")
-        with _refused(self.schema):
+        with self._refused():
             is_there = self.spark.catalog.databaseExists(self._quoted)
         if not is_there:
             raise OutputRefusedError(
                 f"{self.schema}: there is no such schema in the catalogs of this session; CREATE "
                 f"SCHEMA {self.schema} makes one"
             )
+
+    def try_format(self) -> None:
+        """Make `saved_runs` where it is not there, and read it: that needs what all tables need.
+
+        Raises:
+            OutputRefusedError: The session does not have the format, its package is for another
+                Spark, or a table of that name has other columns.
+        """
+        lacks = self._missing_columns(RUNS)
+        if lacks is None:
+            self._prepare(RUNS, lacks)
+        try:
+            with self._refused(RUNS):
+                self._cluster_ids("")
+        except OutputRefusedError:
+            if lacks is None:
+                with suppress(OutputRefusedError), self._refused(RUNS):
+                    self.spark.sql(f"DROP TABLE {self.place(RUNS)}")
+            raise
 
     @property
     def _quoted(self) -> str:
@@ -163,7 +188,7 @@ class Target:
                 not partitioned as it has to be.
         """
         place = self.place(name)
-        with _refused(f"{self.schema}.{name}"):
+        with self._refused(name):
             if not self.spark.catalog.tableExists(place):
                 return None
             there = {each.name: each.dataType for each in self.spark.table(place).schema.fields}
@@ -171,7 +196,7 @@ class Target:
         others = [
             f"{each} {kind.simpleString()}"
             for each, kind in there.items()
-            if each not in contract or kind.simpleString() != contract[each].type
+            if each not in contract or kind.simpleString() not in _kept_as(contract[each].type)
         ]
         lacks = [each for each in contract.values() if each.name not in there]
         others += [f"no {each.name}" for each in lacks if each.name in _OF_EVERY_TABLE]
@@ -188,8 +213,7 @@ class Target:
         Raises:
             OutputRefusedError: What was saved under it is of a cluster with another id.
         """
-        kept = self.spark.table(self.place(RUNS)).where(f"{CLUSTER} = '{run.cluster}'")
-        ids = {each for row in kept.select("cluster_ids").collect() for each in row["cluster_ids"]}
+        ids = self._cluster_ids(run.cluster)
         own = set(run.row["cluster_ids"])
         if own and ids and not own & ids:
             raise OutputRefusedError(
@@ -198,9 +222,14 @@ class Target:
                 "another name (--cluster NAME)"
             )
 
+    def _cluster_ids(self, cluster: str) -> set[str]:
+        """Return the ids of what was saved under the name of a cluster."""
+        kept = self.spark.table(self.place(RUNS)).where(f"{CLUSTER} = '{cluster}'")
+        return {each for row in kept.select("cluster_ids").collect() for each in row["cluster_ids"]}
+
     def _prepare(self, name: str, columns: Sequence[Column] | None) -> None:
         """Make a table, or give one that is there the columns that its contract got since."""
-        with _refused(f"{self.schema}.{name}"):
+        with self._refused(name):
             if columns is None:
                 self.spark.sql(
                     f"CREATE TABLE {self.place(name)} ({_ddl(columns_of(name))}) "
@@ -237,7 +266,7 @@ class Target:
         place = self.place(name)
         rows = frame.withColumn(AS_OF, F.lit(run.as_of).cast("timestamp"))
         columns = [each for each in self.spark.table(place).columns if each not in _PARTITIONED_BY]
-        with _refused(f"{self.schema}.{name}"):
+        with self._refused(name):
             self.spark.sql(
                 f"INSERT OVERWRITE TABLE {place} "  # noqa: S608 - names that were checked
                 f"PARTITION ({CLUSTER} = '{run.cluster}', {RUN_ID} = '{run.run_id}') "
@@ -245,12 +274,58 @@ class Target:
                 rows=rows,
             )
 
+    @contextmanager
+    def _refused(self, name: str = "") -> Iterator[None]:
+        """Say in one line what Spark refuses to do with a table, or with the schema.
+
+        Raises:
+            OutputRefusedError: It refuses.
+        """
+        from pyspark.errors import (  # noqa: PLC0415 - heavy, as Spark is
+            AnalysisException,
+            IllegalArgumentException,
+            ParseException,
+            UnsupportedOperationException,
+        )
+
+        place = f"{self.schema}.{name}" if name else self.schema
+        try:
+            yield
+        except Exception as error:
+            # Of several classes, by how the session is connected.
+            if (misfit := _OF_ANOTHER_SPARK.search(str(error))) is not None:
+                raise OutputRefusedError(
+                    f"{place}: what this session has of that format, or of that catalog, was made "
+                    f"for another Spark than {self.spark.version} ({misfit.group()}): start it "
+                    "with the package for this one"
+                ) from error
+            if _NO_FORMAT in str(error):
+                raise OutputRefusedError(
+                    f"{place}: Spark has no such format of tables: start it with the package that "
+                    "has it"
+                ) from error
+            refuses = (
+                AnalysisException,
+                IllegalArgumentException,
+                ParseException,
+                UnsupportedOperationException,
+            )
+            if not isinstance(error, refuses):
+                raise
+            words = " ".join(str(error).partition("\n")[0].split())
+            raise OutputRefusedError(f"{place}: {words[:_MOST_OF_ERROR]}") from error
+
 
 def columns_of(name: str) -> list[Column]:
     """Return the columns of a table that is saved: those of its contract, and those of a run."""
     of_run = [table(RUNS).column(each) for each in _OF_EVERY_TABLE]
     own = [each for each in table(name).columns if each.name not in _OF_EVERY_TABLE]
     return [*own, *of_run]
+
+
+def _kept_as(type_name: str) -> tuple[str, str]:
+    """Return what a format may keep a type as: Iceberg has no integers of less than four bytes."""
+    return type_name, _SHORT_INTEGER.sub("int", type_name)
 
 
 def _ddl(columns: Sequence[Column]) -> str:
@@ -261,36 +336,3 @@ def _ddl(columns: Sequence[Column]) -> str:
 
 def _quoted_text(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-@contextmanager
-def _refused(place: str) -> Iterator[None]:
-    """Say in one line what Spark refuses to do with a table.
-
-    Raises:
-        OutputRefusedError: It refuses.
-    """
-    from pyspark.errors import (  # noqa: PLC0415 - heavy, as Spark is
-        AnalysisException,
-        IllegalArgumentException,
-        ParseException,
-        UnsupportedOperationException,
-    )
-
-    try:
-        yield
-    except (
-        AnalysisException,
-        IllegalArgumentException,
-        ParseException,
-        UnsupportedOperationException,
-    ) as error:
-        words = " ".join(str(error).partition("\n")[0].split())
-        raise OutputRefusedError(f"{place}: {words[:_MOST_OF_ERROR]}") from error
-    except Exception as error:
-        # Of several classes, by how the session is connected.
-        if _NO_FORMAT not in str(error):
-            raise
-        raise OutputRefusedError(
-            f"{place}: Spark has no such format of tables: start it with the package that has it"
-        ) from error

@@ -59,13 +59,13 @@ class Saving:
             yield target
 
     def check(self) -> None:
-        """Refuse what is no schema before any work is done for it.
+        """Refuse what is no schema, or cannot be saved to, before any work is done for it.
 
         Raises:
-            GroupscopeError: As `target`.
+            GroupscopeError: As `target`, or the session cannot save tables of the format.
         """
-        with self.target():
-            pass
+        with self.target() as target:
+            target.try_format()
 
     def run(
         self,

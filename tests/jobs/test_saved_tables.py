@@ -24,15 +24,19 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 SCHEMA = "history_of_audits"
+OF_REPLAYS = "history_of_replays"
+LAB = ("--cluster", "lab")
 BEFORE = "2026-11-21T09:18:30.000Z"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _schema(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("warehouse")
-    spark.sql(f"CREATE DATABASE {SCHEMA} LOCATION '{folder}'")
+    for each in (SCHEMA, OF_REPLAYS):
+        folder = tmp_path_factory.mktemp("warehouse")
+        spark.sql(f"CREATE DATABASE {each} LOCATION '{folder}'")
     yield
-    spark.sql(f"DROP DATABASE {SCHEMA} CASCADE")
+    for each in (SCHEMA, OF_REPLAYS):
+        spark.sql(f"DROP DATABASE {each} CASCADE")
 
 
 @pytest.fixture(scope="module")
@@ -128,16 +132,16 @@ def test_a_rule_that_was_not_applied_did_not_find_nothing(
 def test_a_replay_is_the_run_that_a_notebook_saves(
     groupscope: Groupscope, spark: SparkSession, failover_workspace: Path
 ) -> None:
-    ran = groupscope("replay", failover_workspace, "--save-tables", SCHEMA, "--cluster", "lab")
+    ran = groupscope("replay", failover_workspace, "--save-tables", OF_REPLAYS, *LAB)
     assert ran.returncode == 0, ran.stderr
-    (run,) = spark.table(f"{SCHEMA}.saved_runs").where("cluster = 'lab'").collect()
-    assert f"saved to {SCHEMA} as {run.run_id} of cluster lab" in ran.stderr
+    (run,) = spark.table(f"{OF_REPLAYS}.saved_runs").where("cluster = 'lab'").collect()
+    assert f"saved to {OF_REPLAYS} as {run.run_id} of cluster lab" in ran.stderr
     with open_dump(str(failover_workspace)) as dump:
         state = dump.replay()
         assert run_of(state.replayed, "replay", cluster="lab").run_id == run.run_id
         rows = {each.table: each.rows for each in run.saved_tables}
         assert rows == {name: state.table(name).height for name in state.tables}
-    groups = spark.table(f"{SCHEMA}.groups").where("cluster = 'lab'")
+    groups = spark.table(f"{OF_REPLAYS}.groups").where("cluster = 'lab'")
     assert groups.count() == rows["groups"] > 0
 
 
@@ -154,7 +158,6 @@ def test_what_cannot_be_saved_is_said_in_one_line(
     assert "no.such.place" in refused(groupscope(*replay, "no.such.place"))
     assert "is no schema" in refused(groupscope(*replay, "a b"))
     assert "letters, digits" in refused(groupscope(*replay, SCHEMA, "--cluster", "it's"))
-    assert SCHEMA in refused(groupscope(*replay, f"{SCHEMA}_of_delta", "--save-format", "delta"))
 
 
 @pytest.mark.long
@@ -204,3 +207,20 @@ def test_trend_of_no_schema_is_refused_in_one_line(groupscope: Groupscope) -> No
         (line,) = ran.stderr.splitlines()
         assert words in line
     assert groupscope("trend").returncode == 2
+
+
+def test_a_format_that_the_session_lacks_is_refused_before_any_work(
+    groupscope: Groupscope, spark: SparkSession, failover_workspace: Path, tmp_path: Path
+) -> None:
+    schema, out = "history_in_delta", tmp_path / "out"
+    spark.sql(f"CREATE DATABASE {schema} LOCATION '{tmp_path / 'lake'}'")
+    try:
+        delta = ("--save-tables", schema, "--save-format", "delta")
+        ran = groupscope("replay", failover_workspace, "--out", out, *delta)
+        assert refused(ran).endswith(
+            f"{schema}.saved_runs: Spark has no such format of tables: start it with the package "
+            "that has it"
+        )
+    finally:
+        spark.sql(f"DROP DATABASE {schema} CASCADE")
+    assert not out.exists()
