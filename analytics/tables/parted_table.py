@@ -472,21 +472,6 @@ def _matching(part: str, condition: pl.Expr, columns: Sequence[str]) -> pa.Table
         return found.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def write_parquet(rows: PartedTable, location: str) -> None:
-    """Write a table into one file, in its order, as its pieces come.
-
-    Raises:
-        OSError: It cannot be written.
-        WorkspaceError: A part cannot be read.
-    """
-    filesystem, path = open_location(location)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-    with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as writer:
-        for piece in rows.pieces():
-            if piece.num_rows:
-                writer.write_table(piece.cast(rows.schema))
-
-
 class PartedTables(Mapping[str, pa.Table]):
     """Tables by name: each is read wholly when it is asked for, or in pieces."""
 

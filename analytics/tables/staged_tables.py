@@ -46,12 +46,29 @@ def write_parts(staging: Staging, name: str, rows: PartedTable) -> list[Part]:
 
 def _write_pieces(staging: Staging, name: str, rows: PartedTable) -> Part:
     filesystem, path = _place_for(staging, name)
+    return part_of(name, path, _write_in_order(rows, filesystem, path))
+
+
+def write_parquet(rows: PartedTable, location: str) -> None:
+    """Write a table into one file, in its order, as its pieces come.
+
+    Raises:
+        OSError: It cannot be written.
+        WorkspaceError: A part cannot be read.
+    """
+    filesystem, path = open_location(location)
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    _write_in_order(rows, filesystem, path)
+
+
+def _write_in_order(rows: PartedTable, filesystem: fs.FileSystem, path: str) -> int:
+    """Return how many rows were written."""
     count = 0
     with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as writer:
         for each in rows.pieces():
-            writer.write_table(each)
+            writer.write_table(each.cast(rows.schema))
             count += each.num_rows
-    return part_of(name, path, count)
+    return count
 
 
 def _copied(staging: Staging, file: str, name: str, location: str) -> Part:
