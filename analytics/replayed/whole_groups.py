@@ -131,7 +131,7 @@ class StoredGroups:
             nothing = self.tables.schema(self.name).empty_table().select(list(self.columns))
             found = chain([nothing], (read([path]) for path in self.paths))
         for each in found:
-            yield _kept(frame_of(each), self.keep)
+            yield _wanted_rows(frame_of(each), self.keep)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class PartedGroups:
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
         for each in self.table.scan(self.columns):
-            yield _kept(polars_rows(each), self.keep)
+            yield _wanted_rows(polars_rows(each), self.keep)
 
 
 GroupFiles = StoredGroups | PartedGroups
@@ -212,7 +212,7 @@ def _group_file(source: pa.NativeFile, files: GroupFiles) -> _GroupFile:
     return _GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
 
 
-def _kept(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
+def _wanted_rows(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
     return rows if keep is None else keep(rows)
 
 

@@ -241,27 +241,29 @@ def _in_groups(
 
     All tables are looked at in one go: a part has the rows of some groups in each of them.
     """
-    wanted: dict[str, _OfTable] = {}
+    of_tables: dict[str, _OfTable] = {}
     for name, table in large.items():
         its = _by_rows(stored, table, expectations_of(name, suites)).get(_WHOLE_GROUPS)
         if its:
-            wanted[name] = table, its
-    if not wanted:
+            of_tables[name] = table, its
+    if not of_tables:
         return {}
     needed: dict[str, list[str]] = {}
-    for table, expected in wanted.values():
+    for table, expected in of_tables.values():
         for other, columns in _needed(table, _WHOLE_GROUPS, expected).items():
             needed[other] = [*dict.fromkeys([*needed.get(other, ()), *columns, _GROUP])]
     with stored_parts(stored.tables, needed, GROUPS_AT_ONCE, runner.folder) as parts:
-        found = runner.run(partial(_checked_groups, wanted), parts).sums
+        found = runner.run(partial(_checked_groups, of_tables), parts).sums
     release_freed_memory()
-    return {name: together([each[name] for each in found]) for name in wanted}
+    return {name: together([each[name] for each in found]) for name in of_tables}
 
 
-def _checked_groups(wanted: Mapping[str, _OfTable], rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+def _checked_groups(
+    of_tables: Mapping[str, _OfTable], rows: Mapping[str, pl.DataFrame]
+) -> PartAnswer:
     """Return by table and place what comes of expectations in some groups."""
     found = {}
-    for name, (table, expected) in wanted.items():
+    for name, (table, expected) in of_tables.items():
         found[name] = _checked_part(table, expected, rows).sums
         if isinstance(rows, RowsByTable):
             # One table after the other is held, each with those that it is held against.

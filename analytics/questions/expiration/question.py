@@ -210,12 +210,12 @@ def _markers(records: Records) -> pl.DataFrame:
     return records.rows("control_markers", MARKER_FIELDS).cast(MARKERS)
 
 
-def _lot(found: Mapping[str, pl.DataFrame], markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _lot(rows: Mapping[str, pl.DataFrame], markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the rows of a `GroupLot`."""
     unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
-    commits = found[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
-    records = GroupRecords(commits, markers, {name: found[name] for name in KINDS})
-    return GroupLot(records, found[COMMITTED], found[STATE], found[PENDING]).rows
+    commits = rows[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
+    records = GroupRecords(commits, markers, {name: rows[name] for name in KINDS})
+    return GroupLot(records, rows[COMMITTED], rows[STATE], rows[PENDING]).rows
 
 
 def _light_commits(rows: pl.DataFrame) -> pl.DataFrame:
