@@ -17,7 +17,7 @@ from jobs.cli.main import cli
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
-OF_A_WORKSPACE = ("report",)
+OF_A_WORKSPACE = ("report", "trend")
 """What they are given is made by the first of their examples."""
 OF_A_CLUSTER = ("snapshot",)
 """They are given no dump."""

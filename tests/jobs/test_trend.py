@@ -293,6 +293,29 @@ def test_csv_has_the_table_that_is_asked_for(groupscope: Groupscope, audits: lis
     assert {each["topic"] for each in rows} >= {"__consumer_offsets", "__share_group_state"}
 
 
+def test_runs_whose_dumps_name_no_cluster_are_compared_where_a_person_does(
+    groupscope: Groupscope, audits: list[Path], tmp_path: Path
+) -> None:
+    nameless = []
+    for workspace in audits[:2]:
+        copy = tmp_path / workspace.name
+        shutil.copytree(workspace, copy)
+        manifest = json.loads((copy / "manifest.json").read_text("utf-8"))
+        for each in manifest["copies"]:
+            each["cluster_id"] = None
+        (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        nameless.append(copy)
+    apart = asked(groupscope, *nameless)
+    assert [each["previous_as_of"] for each in apart["rows"]] == [None, None]
+    assert {each["code"] for each in apart["gaps"]} == {"trend_of_no_cluster"}
+    together = asked(groupscope, *nameless, "--cluster", "prod")
+    named = asked(groupscope, *audits[:2])
+    assert {each["cluster"] for each in together["rows"]} == {"prod"}
+    for name in ("rules", "findings", "changed_groups", "bytes"):
+        unnamed = [{**each, "cluster": CLUSTER} for each in together[name]]
+        assert unnamed == named[name]
+
+
 def test_a_workspace_of_another_version_is_refused_in_one_line(
     groupscope: Groupscope, audits: list[Path], tmp_path: Path
 ) -> None:
