@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from analytics.dump.files.storage import storage_of
 from analytics.errors import ClusterUnfitError, GroupscopeError
-from analytics.locations import is_uri, local_path, open_location
+from analytics.locations import is_uri, local_path, make_folder, open_location
 from analytics.spark_worker import tasks_run_here
 from analytics.version import VERSION
 
@@ -83,7 +83,7 @@ def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: st
     step = -(-len(files) // _MOST_FILES) or 1
     filesystem, root = open_location(folder)
     name = f"{_FILE}{uuid.uuid4().hex}"
-    filesystem.create_dir(root, recursive=True)
+    make_folder(filesystem, root)
     try:
         _write(filesystem, f"{root}/{name}")
         reports = _reports(spark, files[::step], folder, name)

@@ -76,6 +76,8 @@ _OF_S3: Final[Mapping[str, Callable[[str], object]]] = {
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
 _STORES: Final[set[str]] = set()
+_WITHOUT_FOLDERS: Final = ("s3", "gcs")
+"""Arrow's names of file systems in which a file needs no folder to lie in."""
 
 
 class Uri(NamedTuple):
@@ -215,6 +217,12 @@ def open_location(location: str) -> tuple[FileSystem, str]:
     return filesystem, (root + uri.path).rstrip("/") or "/"
 
 
+def make_folder(filesystem: FileSystem, path: str) -> None:
+    """Make a folder, and those that it lies in; a store has none, and asks for each in vain."""
+    if filesystem.type_name not in _WITHOUT_FOLDERS:
+        filesystem.create_dir(path, recursive=True)
+
+
 def is_of_stores() -> bool:
     """Return whether anything of this process lies elsewhere than on its own machine."""
     return bool(_STORES)
@@ -286,6 +294,8 @@ def _opened_s3(authority: str, query: str) -> Opened:
     from pyarrow.fs import S3FileSystem, resolve_s3_region  # noqa: PLC0415
 
     settings: dict[str, Any] = {"connect_timeout": _CONNECTS, "request_timeout": _ANSWERS}
+    # What is small is written by one request, instead of three for an upload in parts.
+    settings["allow_delayed_open"] = True
     for name, value in parse_qsl(query.removeprefix("?"), keep_blank_values=True):
         if name not in _OF_S3:
             raise ValueError(f"{name!r} is none of {', '.join(_OF_S3)}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyarrow import fs
 
 from analytics.errors import (
@@ -29,13 +31,13 @@ from analytics.errors import (
     WorkspaceError,
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
-from analytics.locations import is_uri, join, open_location
+from analytics.locations import is_uri, join, make_folder, open_location
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 from schemas.manifest import fault_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from schemas.manifest import AnyManifest, Manifest
 
@@ -324,22 +326,17 @@ class Staging:
             manifest: What the run did.
         """
         space, filesystem = self.workspace, self.workspace.filesystem
-        numbers: dict[str, int] = {}
-        tops = set(replaced)
-        for part in parts:
-            number = numbers.setdefault(part.table, 0)
-            numbers[part.table] += 1
-            folder = space.path(self.published(part.table))
-            filesystem.create_dir(folder, recursive=True)
-            try:
-                filesystem.move(part.path, f"{folder}/part-{number:05d}.parquet")
-            except FileNotFoundError as error:
-                message = (
-                    f"{part.path}: written by a task and not to be seen from here; on a cluster "
-                    "--out must be on a filesystem that all its machines share"
-                )
-                raise WorkspaceError(message) from error
-            tops.add(part.table.split("/")[0])
+        numbered = list(_numbered(parts))
+        tops = {*replaced, *(place.partition("/")[0] for _, place in numbered)}
+        moves_folders = filesystem.type_name in _MOVES_FOLDERS
+        if moves_folders:
+            for path, place in numbered:
+                make_folder(filesystem, space.path(self.published(place.rpartition("/")[0])))
+                with _seen_from_here(path):
+                    filesystem.move(path, space.path(self.published(place)))
+        else:
+            # A move is a copy there: once is enough, and before anything is taken away all is seen.
+            self._check_seen([path for path, _ in numbered])
         space.remove(MANIFEST)
         if tops - {EVALUATIONS}:
             space.forget_answers()
@@ -348,11 +345,28 @@ class Staging:
             staged = space.path(self.published(top))
             if filesystem.get_file_info(staged).type is _FOLDER:
                 _move_folder(filesystem, staged, space.path(top))
-        filesystem.create_dir(space.path(self.name), recursive=True)
+        if not moves_folders:
+            for path, place in numbered:
+                filesystem.move(path, space.path(place))
+        make_folder(filesystem, space.path(self.name))
         text = json.dumps(self._with_files(manifest), indent=1, ensure_ascii=False)
         space.write(f"{self.name}/{MANIFEST}", text + "\n")
         filesystem.move(space.path(f"{self.name}/{MANIFEST}"), space.path(MANIFEST))
         self.discard()
+
+    def _check_seen(self, paths: Sequence[str]) -> None:
+        """Check that what tasks wrote is there, by one list of it.
+
+        Raises:
+            WorkspaceError: It is not.
+        """
+        space = self.workspace
+        folder = fs.FileSelector(space.path(self.name), allow_not_found=True, recursive=True)
+        there = {each.path for each in space.filesystem.get_file_info(folder) if each.is_file}
+        for path in paths:
+            if path not in there:
+                with _seen_from_here(path):
+                    space.filesystem.open_input_file(path).close()
 
     def _with_files(self, manifest: AnyManifest) -> Mapping[str, object]:
         """Return a manifest that says which files the tables have now, and how long each is.
@@ -366,6 +380,31 @@ class Staging:
         self.workspace.remove(self.name)
 
 
+def _numbered(parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
+    """Yield where each part is, and the file in the workspace that it becomes."""
+    numbers: Counter[str] = Counter()
+    for part in parts:
+        yield part.path, f"{part.table}/part-{numbers[part.table]:05d}.parquet"
+        numbers[part.table] += 1
+
+
+@contextmanager
+def _seen_from_here(path: str) -> Iterator[None]:
+    """Say of a file that a task wrote, and that is not there, why that may be.
+
+    Raises:
+        WorkspaceError: It is not there.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        message = (
+            f"{path}: written by a task and not to be seen from here; on a cluster "
+            "--out must be on a filesystem that all its machines share"
+        )
+        raise WorkspaceError(message) from error
+
+
 def _move_folder(filesystem: fs.FileSystem, source: str, target: str) -> None:
     """Move a folder in one step where the filesystem can, else file by file (object stores)."""
     if filesystem.type_name in _MOVES_FOLDERS:
@@ -374,8 +413,33 @@ def _move_folder(filesystem: fs.FileSystem, source: str, target: str) -> None:
     for info in filesystem.get_file_info(fs.FileSelector(source, recursive=True)):
         if info.is_file:
             place = f"{target}/{info.path.removeprefix(source).lstrip('/')}"
-            filesystem.create_dir(place.rpartition("/")[0], recursive=True)
+            make_folder(filesystem, place.rpartition("/")[0])
             filesystem.move(info.path, place)
+
+
+def table_in(
+    filesystem: fs.FileSystem,
+    folder: str,
+    schema: pa.Schema | None = None,
+    kind: ds.FileFormat | None = None,
+) -> ds.Dataset | None:
+    """Return a folder of Parquet files, looked at by one list of it; None where there is none.
+
+    `pyarrow.dataset.dataset` asks a store twice what the folder is before it lists it.
+
+    Args:
+        filesystem: Where it is.
+        folder: Its path there.
+        schema: The columns; None is those of its first file.
+        kind: How files are read; None is as Arrow does by default.
+    """
+    files = ds.FileSystemDatasetFactory(
+        filesystem,
+        fs.FileSelector(folder, allow_not_found=True, recursive=True),
+        kind or ds.ParquetFileFormat(),
+    )
+    found = files.finish(schema)
+    return found if found.files else None
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from analytics.dump.records.raw_rows_files import BINARY
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.epoch_times import iso_time
 from analytics.errors import InputUnreadableError
-from analytics.locations import open_location
+from analytics.locations import make_folder, open_location
 from analytics.time_columns import TIMESTAMP, times_of
 from analytics.version import VERSION
 from analytics.workspace import DATA_LOGS, FOLDERS, Part
@@ -373,7 +373,7 @@ def _data_log_parts(staging: str, copies: Iterable[Copy]) -> list[Part]:
         copies: As they were found.
     """
     filesystem, root = open_location(staging)
-    filesystem.create_dir(root, recursive=True)
+    make_folder(filesystem, root)
     parts = []
     copies = list(copies)
     tables = {
@@ -411,7 +411,7 @@ def _divergences_part(
         each.name: _column(each, [row[each.name] for row in rows]) for each in _DIVERGENCES_SCHEMA
     }
     filesystem, root = open_location(staging)
-    filesystem.create_dir(root, recursive=True)
+    make_folder(filesystem, root)
     path = f"{root}/divergences.parquet"
     table = pa.Table.from_pydict(columns, schema=_DIVERGENCES_SCHEMA)
     pq.write_table(table, path, filesystem=filesystem, store_schema=False)

@@ -30,7 +30,7 @@ from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
 from analytics.failed_reads import failed_here
-from analytics.locations import open_location
+from analytics.locations import make_folder, open_location
 from analytics.wire.columns import counted
 from analytics.workspace import Part
 from schemas import all_record_types
@@ -99,7 +99,7 @@ class PartWriter:
 
     def __enter__(self) -> Self:
         """Start with an empty folder."""
-        self._filesystem.create_dir(self._root, recursive=True)
+        make_folder(self._filesystem, self._root)
         return self
 
     def __exit__(
@@ -161,7 +161,7 @@ def table_schemas() -> dict[str, pa.Schema]:
 def empty_parts(staging: str, prefix: str, tables_with_rows: Collection[str]) -> list[Part]:
     """Write a part without rows for each table under ``prefix`` that no task wrote to."""
     filesystem, root = open_location(staging)
-    filesystem.create_dir(root, recursive=True)
+    make_folder(filesystem, root)
     parts = []
     for name, schema in table_schemas().items():
         table = f"{prefix}/{name}"

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.contracts import table_of_frame
-from analytics.locations import open_location
+from analytics.locations import make_folder, open_location
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parted_table import Order, PartedTable, by_key
@@ -34,7 +34,7 @@ def put_value(staging: str, value: object) -> str:
     """Write a value beside the tables, where all machines see it."""
     place = f"{staging}/between-{uuid.uuid4().hex}"
     filesystem, path = open_location(place)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    make_folder(filesystem, path.rpartition("/")[0])
     with filesystem.open_output_stream(path) as stream:
         stream.write(pickle.dumps(value))
     return place
@@ -237,7 +237,7 @@ def _write(folder: str, name: str, rows: pa.Table, groups: GroupBucket | None) -
     """Write rows of a part; return where. Each attempt has a file of its own."""
     location = f"{folder}/{name}-{uuid.uuid4().hex}.parquet"
     filesystem, path = open_location(location)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    make_folder(filesystem, path.rpartition("/")[0])
     long = max(_ROW_GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
     with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as file:
         file.write_table(rows, row_group_size=min(long, _ROW_GROUP))

@@ -20,7 +20,7 @@ from analytics.contracts import check_values, contract_frame, contract_schema
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, LaidOutRecords, tables_of
 from analytics.engine.part_runs import get_value, put_value
 from analytics.key_order import in_key_order
-from analytics.locations import open_location
+from analytics.locations import make_folder, open_location
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.spark_tasks import run_tasks
@@ -332,7 +332,7 @@ def run_task(place: str, number: int) -> Report | str:
 def _write_part(staging: str, name: str, rows: pl.DataFrame, groups: GroupBucket | None) -> Part:
     filesystem, root = open_location(staging)
     folder = f"{root}/{name}"
-    filesystem.create_dir(folder, recursive=True)
+    make_folder(filesystem, folder)
     path = f"{folder}/{uuid.uuid4().hex}.parquet"
     # Polars' own texts are written as they are; a file need not say that they were polars'.
     written = rows.to_arrow(compat_level=pl.CompatLevel.newest())

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import fs, ipc
 
 from analytics.decode.workload import SMALL_RECORDS
-from analytics.locations import open_location
+from analytics.locations import make_folder, open_location
 from analytics.tables.record_keys import spread
 from analytics.workspace import reading
 from schemas import CONSUMER_OFFSETS
@@ -64,7 +64,7 @@ class BucketFiles(ExitStack):
         if bucket not in self._open:
             folder, name = self._path
             filesystem, root = open_location(folder % bucket)
-            filesystem.create_dir(root, recursive=True)
+            make_folder(filesystem, root)
             sink = self.enter_context(filesystem.open_output_stream(f"{root}/{name}"))
             writer = ipc.new_file(sink, rows.schema, options=ipc.IpcWriteOptions(compression="lz4"))
             self._open[bucket] = self.enter_context(writer)

@@ -27,7 +27,7 @@ from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset, records_folder
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash
 from analytics.tables.stored_tables import A_FEW_AHEAD, EVERYTHING, batches_by_file
-from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, Workspace, reading
+from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, Workspace, reading, table_in
 
 if TYPE_CHECKING:
     from analytics.replay.dump.followed_lines import FollowedLine
@@ -283,9 +283,7 @@ class RecordReader:
         if path is None:
             return None
         with reading(path):
-            return ds.dataset(
-                path, schema=table_schema(name), filesystem=source.filesystem, format="parquet"
-            )
+            return table_in(source.filesystem, path, table_schema(name))
 
     def _conditions(self, name: str) -> Iterator[pc.Expression]:
         """Yield which records of a table are of the groups and topics that are asked for."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from analytics.locations import open_location
+from analytics.locations import make_folder, open_location
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part
 
@@ -82,7 +82,7 @@ def _copied(staging: Staging, file: str, name: str, location: str) -> Part:
 def _place_for(staging: Staging, name: str) -> tuple[fs.FileSystem, str]:
     """Return where a file goes, in a folder that is there."""
     filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    make_folder(filesystem, path.rpartition("/")[0])
     return filesystem, path
 
 

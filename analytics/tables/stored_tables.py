@@ -15,7 +15,15 @@ from pyarrow import fs
 from analytics.decode.selection import Selection, is_name, names_wanted
 from analytics.errors import WorkspaceError
 from analytics.tables.parted_table import Order, PartedTable
-from analytics.workspace import DATA_LOGS, EVALUATIONS, HISTORY, STATE, Workspace, reading
+from analytics.workspace import (
+    DATA_LOGS,
+    EVALUATIONS,
+    HISTORY,
+    STATE,
+    Workspace,
+    reading,
+    table_in,
+)
 from schemas import table
 
 # Rows of files in batches, a file after the other.
@@ -243,24 +251,27 @@ class StoredTables:
         kind: ds.FileFormat | None = None,
         files: Sequence[str] | None = None,
     ) -> ds.Dataset:
-        if not self._is_there(name):
+        found = self._dataset_or_none(name, kind) if files is None else self._of_files(name, files)
+        if found is None:
             raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
-        return self._dataset(name, kind, files)
+        return found
 
-    def _dataset(
-        self,
-        name: str,
-        kind: ds.FileFormat | None = None,
-        files: Sequence[str] | None = None,
-    ) -> ds.Dataset:
+    def _dataset(self, name: str) -> ds.Dataset:
+        found = self._dataset_or_none(name)
+        if found is None:
+            path = self.workspace.path(folder_of(name))
+            raise WorkspaceError(f"{path} cannot be read: it is gone (make the workspace again)")
+        return found
+
+    def _dataset_or_none(self, name: str, kind: ds.FileFormat | None = None) -> ds.Dataset | None:
         path = self.workspace.path(folder_of(name))
         with reading(path):
-            return ds.dataset(
-                path if files is None else list(files),
-                schema=None if files is None else self._dataset(name).schema,
-                filesystem=self.workspace.filesystem,
-                format=kind or "parquet",
-            )
+            return table_in(self.workspace.filesystem, path, kind=kind)
+
+    def _of_files(self, name: str, files: Sequence[str]) -> ds.Dataset:
+        schema, filesystem = self._dataset(name).schema, self.workspace.filesystem
+        with reading(self.workspace.path(folder_of(name))):
+            return ds.dataset(list(files), schema=schema, filesystem=filesystem, format="parquet")
 
 
 def _names(name: str, columns: Sequence[str] | None) -> list[str]:

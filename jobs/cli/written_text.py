@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from analytics.errors import InputUnreadableError, OutputRefusedError, ReadFailedError
 from analytics.failed_reads import tried_again
-from analytics.locations import is_uri, local_path, open_location
+from analytics.locations import is_uri, local_path, make_folder, open_location
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -113,7 +113,7 @@ class StagedFile:
             return
         folder, _, _ = path.rpartition("/")
         if filesystem.type_name not in _PUTS_WHOLE:
-            filesystem.create_dir(folder, recursive=True)
+            make_folder(filesystem, folder)
         # A stream that is left before its end is taken for whole by stores.
         staged = f"{folder}/.{uuid.uuid4().hex}.part"
         try:

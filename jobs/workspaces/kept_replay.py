@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
+from analytics.locations import make_folder
 from analytics.tables.decoded_records import decoded_workspace
 from analytics.workspace import (
     BEFORE_SWAPS,
@@ -84,7 +85,7 @@ def copy_workspace(source: Workspace, target: str) -> None:
             entry = source.filesystem.get_file_info(source.path(name))
             if name != EVALUATIONS and entry.type is fs.FileType.Directory:
                 place = space.path(staging.published(name))
-                space.filesystem.create_dir(place, recursive=True)
+                make_folder(space.filesystem, place)
                 fs.copy_files(
                     entry.path,
                     place,

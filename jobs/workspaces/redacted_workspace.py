@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.errors import AbsentFileError, InputNotRecognizedError, InputUnreadableError
+from analytics.locations import make_folder
 from analytics.redaction.redactor import Redactor, names_in, names_of_document
 from analytics.redaction.text import Pseudonyms
 from analytics.side_files import read_bytes
@@ -91,7 +92,7 @@ def _batches(stored: StoredTables, name: str) -> Iterator[pa.Table]:
 
 def _write(staging: Staging, name: str, stored: StoredTables, redactor: Redactor) -> Part:
     filesystem, path = staging.workspace.filesystem, staged_path(staging, name)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    make_folder(filesystem, path.rpartition("/")[0])
     schema = stored.schema(name)
     read = [rows.cast(schema) for rows in _batches(stored, name)]
     # Rows of all batches are sorted together: they came in the order of the names.

@@ -12,11 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.errors import WorkspaceError
 from analytics.locations import join
+from analytics.workspace import Part, Staging, Workspace
 from tests.conftest import Groupscope
+from tests.support.counting_proxy import proxy_before
 from tests.support.store import Store, store_here
 
 DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
+
+MOST_REQUESTS = 6_000
+"""Of an audit of it: some 4,000, of which two fifths read what the audit itself has written."""
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +89,14 @@ def test_a_dump_in_a_store_is_the_same_dump(
 def test_an_audit_from_a_store_into_a_store(
     groupscope: Groupscope, store: Store, folder: Path, tmp_path: Path, scheme: str
 ) -> None:
-    there = store.put(DUMP, f"{scheme}/broker-1").replace("s3://", f"{scheme}://")
-    out = store.location(f"audited-{scheme}", scheme)
-    metrics = store.location(f"metrics-{scheme}.prom", scheme)
-    answer = groupscope("audit", there, "--out", out, "--metrics", metrics, "--format", "json")
+    store.put(DUMP, f"{scheme}/broker-1")
+    with proxy_before(store.address) as proxy:
+        counted = Store(proxy.address)
+        there = counted.location(f"{scheme}/broker-1", scheme)
+        out = counted.location(f"audited-{scheme}", scheme)
+        metrics = counted.location(f"metrics-{scheme}.prom", scheme)
+        answer = groupscope("audit", there, "--out", out, "--metrics", metrics, "--format", "json")
+    assert 500 < len(proxy.requests) < MOST_REQUESTS, proxy.kinds()
     here = tmp_path / "audited"
     plain = groupscope(
         "audit", DUMP, "--out", here, "--metrics", tmp_path / "m.prom", "--format", "json"
@@ -109,7 +119,7 @@ def test_an_audit_from_a_store_into_a_store(
     assert named_alike(ours["findings.jsonl"].decode(), names) == named_alike(
         theirs["findings.jsonl"].decode(), names
     )
-    assert f"audit: {store.location(f'audited-{scheme}/report/index.html', scheme)}" in (
+    assert f"audit: {counted.location(f'audited-{scheme}/report/index.html', scheme)}" in (
         answer.stderr
     )
     assert store.files("")[f"metrics-{scheme}.prom"].endswith(b"# EOF\n")
@@ -168,3 +178,24 @@ def test_offsets_are_given_back_in_a_store(
     assert refused.returncode == 2
     assert "was not written by restore" in refused.stderr
     assert list(folder.iterdir()) == []
+
+
+def test_tables_in_a_store_stay_where_a_part_of_the_next_run_is_not_there(store: Store) -> None:
+    space = Workspace(store.location("published"))
+    rows = pa.table({"group_id": ["a"]})
+
+    def part(staging: Staging) -> Part:
+        path = space.path(f"{staging.name}/task/groups.parquet")
+        pq.write_table(rows, path, filesystem=space.filesystem)
+        return Part("state/groups", path, rows.num_rows)
+
+    first = space.prepare()
+    first.publish([part(first)], ["state"], {})
+    files = store.files("published")
+    assert files.keys() == {".groupscope", "manifest.json", "state/groups/part-00000.parquet"}
+    second = space.prepare()
+    lost = Part("state/groups", space.path(f"{second.name}/task-1/groups.parquet"), 1)
+    with pytest.raises(WorkspaceError, match="not to be seen from here"):
+        second.publish([part(second), lost], ["state"], {})
+    second.discard()
+    assert store.files("published") == files

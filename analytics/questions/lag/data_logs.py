@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyarrow import fs
 
 from analytics.dump.files.data_logs import SEGMENTS, STABLE_ENDS, TIMES
 from analytics.replayed.end_offsets import SAMPLES, read_copies
 from analytics.tables.stored_tables import StoredTables
-from analytics.workspace import DATA_LOGS, reading
+from analytics.workspace import DATA_LOGS, reading, table_in
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -164,11 +162,10 @@ def _alive(replayed: ReplayedWorkspace) -> dict[str, str]:
 def _of(replayed: ReplayedWorkspace, name: str, schema: pa.Schema, wanted: pa.Table) -> pa.Table:
     """Read a table; a workspace of an earlier release has none, and tells nothing."""
     path = replayed.source.path(f"{DATA_LOGS}/{name}")
-    filesystem = replayed.source.filesystem
-    if filesystem.get_file_info(path).type is not fs.FileType.Directory:
-        return schema.empty_table().drop_columns(["copy"])
     with reading(path):
-        found = ds.dataset(path, filesystem=filesystem, format="parquet")
+        found = table_in(replayed.source.filesystem, path)
+        if found is None:
+            return schema.empty_table().drop_columns(["copy"])
         topics = pc.unique(wanted["topic"]).to_pylist()
         rows = found.to_table(filter=pc.field("topic").isin(pa.array(topics, pa.string())))
     kept = rows.cast(schema).join(wanted, _WHOSE, join_type="inner")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyarrow import fs
 
 from analytics.dump.inspection.found_losses import (
     OPEN_END,
@@ -31,7 +30,7 @@ from analytics.replay.dump.followed_lines import (
     read_before_swaps,
 )
 from analytics.replay.log.as_of import COMMITS
-from analytics.workspace import BEFORE_SWAPS, DECODED, Workspace, reading
+from analytics.workspace import BEFORE_SWAPS, DECODED, Workspace, reading, table_in
 from schemas import COMPACTED_TOPICS
 
 if TYPE_CHECKING:
@@ -449,10 +448,10 @@ def _timed(
     for name, topic in sorted(_tables(manifest, topics)):
         for folder, where in _folders(manifest):
             path = source.path(f"{folder}/{name}")
-            if source.filesystem.get_file_info(path).type is not fs.FileType.Directory:
-                continue
             with reading(path):
-                records = ds.dataset(path, filesystem=source.filesystem, format="parquet")
+                records = table_in(source.filesystem, path)
+            if records is None:
+                continue
             kind = records.schema.field("timestamp").type
             kept = records if where is None else records.filter(where)
             yield topic, kept, _Times(path, kind, name == COMMITS)
