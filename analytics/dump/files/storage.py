@@ -326,10 +326,6 @@ class _TriedAgain(io.RawIOBase):
         """Go to a position."""
         return int(self._file.seek(offset, whence))
 
-    def tell(self) -> int:
-        """Return the position."""
-        return int(self._file.tell())
-
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - whatever takes bytes
         """Read into a buffer; return how many bytes.
 
