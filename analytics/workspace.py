@@ -328,15 +328,18 @@ class Staging:
         space, filesystem = self.workspace, self.workspace.filesystem
         numbered = list(_numbered(parts))
         tops = {*replaced, *(place.partition("/")[0] for _, place in numbered)}
-        moves_folders = filesystem.type_name in _MOVES_FOLDERS
-        if moves_folders:
-            for path, place in numbered:
+        # A move is a copy in a store: once is enough for what lies in no folder that is replaced.
+        is_once = filesystem.type_name not in _MOVES_FOLDERS
+        own = f"{space.path(self.name)}/"
+        later = {each: None for each in numbered if is_once and each[0].startswith(own)}
+        if later:
+            # Before anything is taken away, all is seen.
+            self._check_seen([path for path, _ in later])
+        for path, place in numbered:
+            if (path, place) not in later:
                 make_folder(filesystem, space.path(self.published(place.rpartition("/")[0])))
                 with _seen_from_here(path):
                     filesystem.move(path, space.path(self.published(place)))
-        else:
-            # A move is a copy there: once is enough, and before anything is taken away all is seen.
-            self._check_seen([path for path, _ in numbered])
         space.remove(MANIFEST)
         if tops - {EVALUATIONS}:
             space.forget_answers()
@@ -345,9 +348,8 @@ class Staging:
             staged = space.path(self.published(top))
             if filesystem.get_file_info(staged).type is _FOLDER:
                 _move_folder(filesystem, staged, space.path(top))
-        if not moves_folders:
-            for path, place in numbered:
-                filesystem.move(path, space.path(place))
+        for path, place in later:
+            filesystem.move(path, space.path(place))
         make_folder(filesystem, space.path(self.name))
         text = json.dumps(self._with_files(manifest), indent=1, ensure_ascii=False)
         space.write(f"{self.name}/{MANIFEST}", text + "\n")

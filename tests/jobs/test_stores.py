@@ -16,7 +16,7 @@ from analytics.errors import WorkspaceError
 from analytics.locations import join
 from analytics.workspace import Part, Staging, Workspace
 from tests.conftest import Groupscope
-from tests.support.counting_proxy import proxy_before
+from tests.support.counting_proxy import CUT, PASSES, SLOW_DOWN, Fault, proxy_before
 from tests.support.store import Store, store_here
 
 DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
@@ -180,7 +180,7 @@ def test_offsets_are_given_back_in_a_store(
     assert list(folder.iterdir()) == []
 
 
-def test_tables_in_a_store_stay_where_a_part_of_the_next_run_is_not_there(store: Store) -> None:
+def test_tables_in_a_store_stay_where_they_are_kept_or_a_part_is_not_there(store: Store) -> None:
     space = Workspace(store.location("published"))
     rows = pa.table({"group_id": ["a"]})
 
@@ -199,3 +199,41 @@ def test_tables_in_a_store_stay_where_a_part_of_the_next_run_is_not_there(store:
         second.publish([part(second), lost], ["state"], {})
     second.discard()
     assert store.files("published") == files
+    kept = Part("state/groups", space.path("state/groups/part-00000.parquet"), 1)
+    third = space.prepare()
+    third.publish([kept, part(third)], ["state"], {})
+    both = {f"state/groups/part-{number:05d}.parquet" for number in range(2)}
+    assert store.files("published").keys() == {".groupscope", "manifest.json", *both}
+
+
+FAULTS: dict[str, Fault] = {
+    "a store that throttles": lambda number: SLOW_DOWN if number % 4 == 3 else PASSES,
+    "connections that are cut": lambda number: CUT if number % 4 == 3 else PASSES,
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_a_dump_is_the_same_through_faults_that_pass(
+    groupscope: Groupscope, store: Store, what: str
+) -> None:
+    store.put(DUMP, "disturbed/broker-1")
+    theirs = groupscope("inspect", DUMP, "--format", "json")
+    with proxy_before(store.address, FAULTS[what]) as proxy:
+        there = Store(proxy.address).location("disturbed/broker-1")
+        ours = groupscope("inspect", there, "--format", "json")
+    assert len(proxy.faults) == 2
+    assert ours.returncode == theirs.returncode, ours.stderr
+    assert without_times(named_alike(json.loads(ours.stdout), {there: str(DUMP)})) == without_times(
+        json.loads(theirs.stdout)
+    )
+
+
+def test_a_store_that_goes_on_throttling_is_one_line(groupscope: Groupscope, store: Store) -> None:
+    store.put(DUMP, "throttled/broker-1")
+    with proxy_before(store.address, lambda number: SLOW_DOWN if number > 20 else PASSES) as proxy:
+        there = Store(proxy.address).location("throttled/broker-1")
+        ran = groupscope("inspect", there)
+    assert ran.returncode == 3, ran.stderr
+    assert ran.stderr.endswith("this says nothing about what is in it; try again\n")
+    assert ran.stderr.count("\n") == 1
+    assert ran.stdout == ""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from pyarrow import NativeFile
 
 # Bytes of a segment file at a position, from a local path or any seekable file.
 
@@ -295,11 +296,56 @@ class ArrowStorage:
             InputUnreadableError: The filesystem refuses.
         """
         file = tried_again(lambda: self._filesystem.open_input_file(self._inner(path)), path)
-        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", file), 1 << 16))
+        return cast("BinaryIO", io.BufferedReader(_TriedAgain(file, path), 1 << 16))
 
     def _inner(self, path: str) -> str:
         uri = uri_of(path)
         return self._root + f"{uri.head}{uri.path}".removeprefix(self._prefix).rstrip("/")
+
+
+class _TriedAgain(io.RawIOBase):
+    """A file of a store, whose reads are tried again: whoever reads it, a few bytes or all.
+
+    The SDK tries again what it knows as throttling; an answer of 503 that is longer than the bytes
+    that were asked for is an internal failure to it.
+    """
+
+    def __init__(self, file: NativeFile, path: str) -> None:
+        self._file = file
+        self._path = path
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return that it can be read from anywhere."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a position."""
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - whatever takes bytes
+        """Read into a buffer; return how many bytes.
+
+        Raises:
+            ReadFailedError: It fails, and goes on to.
+            InputUnreadableError: The store refuses.
+        """
+        at = self._file.tell()
+
+        def read() -> int:
+            self._file.seek(at)
+            return int(self._file.readinto(buffer))
+
+        return tried_again(read, self._path, at)
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()
 
 
 _LOCAL = LocalStorage()
