@@ -134,8 +134,8 @@ def _absent(manifest: Manifest) -> Iterator[dict[str, Any]]:
             yield {"topic": topic, "partitions": len(numbers)}
 
 
-AT_ONCE: Final = 1_000_000
-"""So many rows of whole groups are looked at together, about."""
+AT_ONCE: Final = 3_000_000
+"""So many rows of whole groups are read for a part, about; rules are about few of them."""
 
 _GROUP: Final = OF_GROUP[0]
 _RECORDS: Final = "records of "
