@@ -191,16 +191,6 @@ def stored_rows(
     return GroupRows(StoredGroups(tables, name, columns, where).pieces(), pl.col(_GROUP))
 
 
-def buckets_of_groups(tables: StoredTables, name: str) -> int | None:
-    """Return among how many buckets the groups of a table's files are divided; None: no file says.
-
-    Raises:
-        WorkspaceError: A file is damaged.
-    """
-    of_files = (each.groups for each in StoredGroups(tables, name, [_GROUP]).by_file())
-    return next((each.parts for each in of_files if each is not None), None)
-
-
 class _GroupFile(NamedTuple):
     groups: GroupBucket | None
     rows: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from analytics.questions.usage.sums import BY
 from analytics.questions.usage.tables import KnownState, UsageAsked, usage_tables
 from analytics.replay.dump.times import end_of
 from analytics.replay.dump.times import milliseconds as milliseconds_of
-from analytics.replayed.whole_groups import buckets_of_groups, frame_of
+from analytics.replayed.whole_groups import StoredGroups
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.workspace import Workspace
@@ -285,8 +285,8 @@ def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
     known = KnownState(
         tables.read("partition_leaders"),
         tables.read("topics"),
-        map(frame_of, tables.pieces("groups", GROUPS_COLUMNS)),
-        map(frame_of, tables.pieces("committed_offsets", OFFSETS_COLUMNS)),
+        StoredGroups(tables, "groups", GROUPS_COLUMNS),
+        StoredGroups(tables, "committed_offsets", OFFSETS_COLUMNS),
         _expiration(state),
     )
     interval = asked.commit_interval
@@ -300,20 +300,19 @@ def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:
             asked.by,
             Selection(asked.groups, asked.exclude_groups),
             AT_ONCE,
-            buckets_of_groups(tables, "groups"),
         ),
         runner=state.runner,
     )
 
 
-def _expiration(state: ReplayedWorkspace) -> Iterable[pl.DataFrame] | None:
+def _expiration(state: ReplayedWorkspace) -> StoredGroups | None:
     """Return which offsets have expired, where that was evaluated of the same instant."""
     kept = state.manifest.get("evaluations", {}).get(_EXPIRATION)
     if kept is None or kept["as_of"] != state.as_of or not state.tables.has(_EXPIRATION):
         return None
     columns = ["group_id", "coordinator_partition", "status"]
     is_expired = pc.field("status").isin(list(EXPIRED))
-    return map(frame_of, state.tables.pieces(_EXPIRATION, columns, is_expired))
+    return StoredGroups(state.tables, _EXPIRATION, columns, is_expired)
 
 
 def _settings(state: ReplayedWorkspace) -> LogSettings:

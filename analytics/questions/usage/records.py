@@ -8,8 +8,10 @@ buckets of whole groups, in files where they are many, so that a bucket fits int
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import polars as pl
@@ -18,12 +20,12 @@ import pyarrow.compute as pc
 
 from analytics.engine.part_runs import GroupPart
 from analytics.replay.log.row_columns import polars_rows
-from analytics.tables.buckets import BucketFiles, GroupBucket, rows_of_bucket
+from analytics.replayed.whole_groups import GroupRows, whole_group_parts
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
-from analytics.tables.record_keys import spread
 from schemas import INTERNAL_TOPICS, record_types
 
 if TYPE_CHECKING:
+    from analytics.replayed.whole_groups import GroupFiles
     from analytics.workspace import Workspace
 
 COMMITS: Final = "offset_commit"
@@ -375,50 +377,38 @@ def read_records(
                 yield rows
 
 
-def laid_out(
-    pieces: Iterator[pl.DataFrame],
-    of_groups: Mapping[str, Iterable[pl.DataFrame]],
-    folder: str,
-    buckets: int,
-) -> list[GroupPart]:
-    """Read all records, and return what reads them again by bucket: a group is whole in one.
+@contextmanager
+def parts_of_records(
+    pieces: Iterable[pl.DataFrame],
+    of_groups: Mapping[str, GroupRows | GroupFiles],
+    at_once: int,
+    beside: str | None,
+    count: int,
+) -> Iterator[Sequence[GroupPart]]:
+    """Read all records, and give them again in parts: a group is whole in one.
 
-    Records without a group are in any. Where there are several buckets, rows lie in files.
+    Records without a group are in any.
 
     Args:
-        pieces: The records.
-        of_groups: By name rows of other tables that have `group_id`, at least one frame of each.
-        folder: For the files; it must be there.
-        buckets: How many.
+        pieces: The records; when the parts are given, all were taken.
+        of_groups: By name other tables that have `group_id`.
+        at_once: How many rows a part has, about.
+        beside: As `whole_group_parts` takes it.
+        count: How many records there are.
+
+    Yields:
+        The parts, which have the records as `ROWS`, as long as what was laid out of them is there.
     """
-    if buckets == 1:
-        rows = {name: pl.concat(each) for name, each in of_groups.items()}
-        return [GroupPart(partial(dict, {ROWS: pl.concat([RECORD.to_frame(), *pieces]), **rows}))]
-    group = pl.col("group_id")
-    number = pl.when(group.is_null()).then(pl.col("offset")).otherwise(spread(group))
     # The dictionaries of several batches of one Arrow file must be one.
     texts = pl.col("topic", "table").cast(pl.String)
-    with BucketFiles(folder, ROWS) as files:
-        for each in pieces:
-            files.add(each.with_columns(texts), number % buckets)
-    empty: dict[str, pl.DataFrame] = {}
-    for name, frames in of_groups.items():
-        with BucketFiles(folder, name) as files:
-            for frame in frames:
-                files.add(frame, spread(group) % buckets)
-                empty[name] = frame.clear()
-    return [
-        GroupPart(partial(_of_files, folder, bucket, empty), GroupBucket(bucket, buckets))
-        for bucket in range(buckets)
-    ]
+    plain = (each.with_columns(texts) for each in chain([RECORD.to_frame()], pieces))
+    group = pl.coalesce("group_id", pl.col("offset").cast(pl.String))
+    sources = {ROWS: GroupRows(plain, group), **of_groups}
+    with whole_group_parts(sources, at_once, beside, count) as parts:
+        # One part is read when it is asked for, and all are to be taken now.
+        read = parts if len(parts) > 1 else [GroupPart(partial(dict, dict(parts[0].read())))]
+        yield [each.then(_as_records) for each in read]
 
 
-def _of_files(
-    folder: str, bucket: int, empty: Mapping[str, pl.DataFrame]
-) -> dict[str, pl.DataFrame]:
-    rows = (each.cast(RECORD) for each in rows_of_bucket(folder, bucket, ROWS))
-    others = {
-        name: pl.concat([nothing, *rows_of_bucket(folder, bucket, name)])
-        for name, nothing in empty.items()
-    }
-    return {ROWS: pl.concat([RECORD.to_frame(), *rows]), **others}
+def _as_records(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return {**rows, ROWS: rows[ROWS].cast(RECORD)}

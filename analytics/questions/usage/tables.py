@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -58,11 +55,12 @@ from analytics.questions.usage.records import (
     LogSums,
     Place,
     Transactions,
-    laid_out,
+    parts_of_records,
     read_records,
 )
 from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replayed.whole_groups import GroupRows
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CONSUMER_OFFSETS, table
@@ -71,6 +69,7 @@ if TYPE_CHECKING:
     from analytics.gaps.gap import Gap
     from analytics.questions.usage.accounts import Identity
     from analytics.questions.usage.cleaner import LogSettings
+    from analytics.replayed.whole_groups import GroupFiles
     from analytics.workspace import Workspace
     from schemas.manifest import Manifest
 
@@ -82,16 +81,16 @@ class KnownState:
     Attributes:
         leaders: The table `partition_leaders`.
         topics: The table `topics`.
-        groups: The table `groups`, some rows at a time; read once, as the others below.
+        groups: The table `groups`.
         committed: The table `committed_offsets`: `OFFSETS_COLUMNS`.
         expiration: The evaluation `offset_expiration` of the same instant, where there is one.
     """
 
     leaders: pa.Table
     topics: pa.Table
-    groups: Iterable[pl.DataFrame]
-    committed: Iterable[pl.DataFrame]
-    expiration: Iterable[pl.DataFrame] | None = None
+    groups: GroupRows | GroupFiles
+    committed: GroupRows | GroupFiles
+    expiration: GroupRows | GroupFiles | None = None
 
     @classmethod
     def nothing(cls) -> KnownState:
@@ -103,10 +102,11 @@ class KnownState:
         kinds = contract_schema("committed_offsets")
         committed = pl.DataFrame(schema={name: kinds[name] for name in OFFSETS_COLUMNS})
         no_group = polars_rows(groups).cast({"group_id": pl.String})
-        return cls(leaders, topics, [no_group], [committed])
+        group = pl.col("group_id")
+        return cls(leaders, topics, GroupRows([no_group], group), GroupRows([committed], group))
 
     @property
-    def of_groups(self) -> dict[str, Iterable[pl.DataFrame]]:
+    def of_groups(self) -> dict[str, GroupRows | GroupFiles]:
         """The tables that have rows of groups, by the names that buckets have."""
         found = {GROUPS: self.groups, COMMITTED: self.committed}
         return found if self.expiration is None else {**found, EXPIRATION: self.expiration}
@@ -167,21 +167,13 @@ class UsageAsked:
         interval_ms: What commits are held against; None is the rules' interval.
         by: What records and bytes are added up by.
         groups: The groups that are added up.
-        bucket_rows: About so many records are looked at in one go.
-        buckets: Among how many buckets the state's groups are divided; None tells nothing.
+        bucket_rows: About so many records, and rows of state, are looked at in one go.
     """
 
     interval_ms: int | None = None
     by: str = "record-type"
     groups: Selection = field(default_factory=Selection)
     bucket_rows: int = MOST_ROWS
-    buckets: int | None = None
-
-    def buckets_for(self, records: int) -> int:
-        """Return into how many buckets records are laid: those of the state, where these do."""
-        needed = max(-(-records // self.bucket_rows), 1)
-        are_fit = self.buckets is not None and needed // 2 <= self.buckets <= 2 * needed
-        return self.buckets if self.buckets is not None and are_fit else needed
 
 
 def usage_tables(
@@ -313,11 +305,10 @@ def _of_buckets(
     )
     appended, names = AppendTimes(clock_limit(settings)), NamesThere(request.groups)
     lists = {name: each.lists for name, each in rules.growing.items()}
-    records = sum(each["records"] or 0 for each in manifest["partitions"])
-    buckets = request.buckets_for(records)
-    with _folder(runner) as folder:
-        pieces = read_records(space, lists, (sums, appended, names))
-        parts = laid_out(pieces, facts.of_groups, folder, buckets)
+    count = sum(each["records"] or 0 for each in manifest["partitions"])
+    pieces = read_records(space, lists, (sums, appended, names))
+    beside, at_once = runner.folder, request.bucket_rows
+    with parts_of_records(pieces, facts.of_groups, at_once, beside, count) as parts:
         logs = copies_of_logs(manifest, sums.first_open, now_ms)
         homes = homes_in(manifest).get(CONSUMER_OFFSETS)
         question = BucketQuestion(
@@ -333,16 +324,6 @@ def _of_buckets(
         orders = {**ORDERS, SUMS: most_first(request.by)}
         answers = runner.run(partial(usage_of_bucket, question), parts, orders)
     return _BucketResults(answers, question, logs, sums.markers, appended.rows)
-
-
-@contextmanager
-def _folder(runner: PartRunner) -> Iterator[str]:
-    """Hand over a folder for records, which all machines see where buckets are looked at there."""
-    if runner.folder is not None:
-        yield f"{runner.folder}/records-{uuid.uuid4().hex}"
-        return
-    with TemporaryDirectory(prefix="groupscope-", ignore_cleanup_errors=True) as folder:
-        yield folder
 
 
 def _known(logs: list[CopyOfLog], sums: LogSums, settings: LogSettings) -> KnownLogs:

@@ -22,7 +22,6 @@ from analytics.replayed.whole_groups import (
     GroupRows,
     PartedGroups,
     StoredGroups,
-    buckets_of_groups,
     stored_parts,
     whole_group_parts,
 )
@@ -168,13 +167,6 @@ def test_tables_that_are_divided_otherwise_come_together(
     for groups, epochs in zip(counts(found, "groups"), counts(found, "group_epochs"), strict=True):
         assert groups.keys() == epochs.keys() - {"z"}
     assert sum(counts(found, "group_epochs"), Counter()) == Counter(SIZES)
-
-
-def test_the_files_say_among_how_many_buckets_groups_are_divided(
-    workspace: Workspace, bucketed: Workspace
-) -> None:
-    assert buckets_of_groups(StoredTables(workspace), "groups") is None
-    assert buckets_of_groups(StoredTables(bucketed), "groups") == 4
 
 
 def _with_lengths(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
