@@ -351,9 +351,8 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     write_pieces(join(folder, LINES), json_lines(one_ahead(found.findings.pieces())))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
-    page = write_text(
-        join(folder, PAGE), html_of(page_of_workspace(folder, json.loads(summary_text)))
-    )
+    shown = page_of_workspace(folder, json.loads(summary_text))
+    page = write_text(join(folder, PAGE), html_of(shown))
     # The last: where it is missing, no audit came to its end.
     summary_file = write_text(join(folder, SUMMARY), summary_text)
     console.say(f"audit: {page}")

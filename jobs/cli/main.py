@@ -133,6 +133,8 @@ INTERRUPTION = "interrupted; no unfinished result was left behind"
 STUCK = "interrupted while a store did not answer; what was unfinished is removed by the next run"
 _HEARS_WITHIN, _ENDS_WITHIN = 2.0, 15.0
 """Seconds."""
+_WAKES = signal.SIGURG
+"""Ignored where nothing handles it, and used for nothing else."""
 _REACHED = threading.Event()
 """Python has heard of the interruption, and cleans up."""
 EPILOG = """
@@ -288,19 +290,24 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _watch_interruptions() -> None:
-    """End the process where SIGTERM does not: a library that waits for a store hears of none.
+    """End the process where a signal alone does not.
 
-    What a run staged is removed by the next one into the same folder; its manifest comes last.
+    A library that waits for a store hears of no SIGTERM: what a run staged is removed by the next
+    one into the same folder; its manifest comes last. And since polars is loaded, which puts a
+    handler of its own before Python's, SIGINT ends no wait of the main thread (SA_RESTART): another
+    signal does, whose handler does nothing.
     """
     heard, told = os.pipe()
     os.set_blocking(told, False)
+    signal.signal(_WAKES, lambda *_: None)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     threading.Thread(target=_end_where_stuck, args=(heard,), daemon=True).start()
 
 
 def _end_where_stuck(heard: int) -> None:
-    while signal.SIGTERM not in os.read(heard, 1):
-        pass
+    while (number := os.read(heard, 1)[0]) != signal.SIGTERM:
+        if number == signal.SIGINT:
+            signal.pthread_kill(threading.main_thread().ident or 0, _WAKES)
     if _REACHED.wait(_HEARS_WITHIN):
         time.sleep(_ENDS_WITHIN)
     if is_of_stores():

@@ -57,7 +57,7 @@ Examples:
 def trend(console: Console, /, output_format: OutputFormat, **options: Any) -> int:  # noqa: ANN401
     """Show how audits changed from one to the next.
 
-    RUN is the workspace of an audit (`audit --out`). Runs of a cluster are in the order of their
+    RUN is the workspace that an audit wrote. Runs of a cluster are in the order of their
     instants, each compared with the one before it: lag, bytes, groups, expired offsets, rebalances
     and findings; what is new, what is gone, what got worse; and when a disk or a retention is
     reached at this rate. docs/trend.md says how.

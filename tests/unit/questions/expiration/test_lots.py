@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from analytics.engine.part_runs import PartRunner
+from analytics.engine.part_runs import GroupPart, PartRunner
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
 from analytics.questions.expiration.offset_removals import Cluster
 from analytics.questions.expiration.retention_settings import OPTION, Retention, Setting
@@ -99,7 +99,7 @@ def answered(
         as_of_ms=AS_OF,
         cut_partitions=frozenset({3}),
     )
-    parts = [partial(copy, each.rows) for each in lots]
+    parts = [GroupPart(partial(copy, each.rows)) for each in lots]
     runner = PartRunner(None if folder is None else str(folder))
     found = expiration_tables(asked, known, parts, runner, most=most)
     tables = {name: polars_rows(each.whole()) for name, each in found.tables.items()}
