@@ -146,8 +146,14 @@ class _Placeholders(dict[str, str]):
 
 def _shown(message: str) -> str:
     """Return a message with what is filled in set apart."""
-    counted = re.sub(r"\{\w+:([^}]+)\}", r"*N* \1s", message)
+    counted = re.sub(r"\{\w+:([^}]+)\}", lambda found: _of_many(found[1]), message)
     return re.sub(r"\{(\w+)\}", r"*\1*", counted)
+
+
+def _of_many(noun: str) -> str:
+    """Return what stands there of more than one: `lag:partition` and `lag:it is|they are` alike."""
+    _, has_two_forms, many = noun.partition("|")
+    return many.replace("#", "*N*") if has_two_forms else f"*N* {noun}s"
 
 
 def _condition(condition: Mapping[str, Any]) -> str:
