@@ -47,8 +47,10 @@ def test_the_first_lines_say_what_is_new_what_got_worse_and_when_limits_are_reac
         "in orders-0 about 2026-11-05T00:00:00.000Z: 20 h are left, 1 d 6 h before"
     )
     assert [each.text for each in prod.cannot_tell] == [
-        "lag: that of 1 partition is not known; "
-        "how fast the lag grows: that of some partitions is not known"
+        (
+            "lag: that of 1 partition is not known; "
+            "how fast the lag grows: that of some partitions is not known"
+        )
     ]
     assert (
         other.cannot_tell[0].text == "nothing shows what changed: there is one run of the cluster"
