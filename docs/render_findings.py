@@ -146,14 +146,14 @@ class _Placeholders(dict[str, str]):
 
 def _shown(message: str) -> str:
     """Return a message with what is filled in set apart."""
-    counted = re.sub(r"\{\w+:([^}]+)\}", _of_several, message)
+    counted = re.sub(r"\{\w+:([^}]+)\}", lambda found: _of_many(found[1]), message)
     return re.sub(r"\{(\w+)\}", r"*\1*", counted)
 
 
-def _of_several(form: re.Match[str]) -> str:
-    """Return what is said of several: a noun, or the second of two forms, `#` for how many."""
-    _, is_two, several = form[1].partition("|")
-    return several.replace("#", "*N*") if is_two else f"*N* {form[1]}s"
+def _of_many(noun: str) -> str:
+    """Return what stands there of more than one: `lag:partition` and `lag:it is|they are` alike."""
+    _, has_two_forms, many = noun.partition("|")
+    return many.replace("#", "*N*") if has_two_forms else f"*N* {noun}s"
 
 
 def _condition(condition: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ _MOST_NAMED: Final = 3
 _VERDICTS: Final = {
     "contradicts": "that nothing explains",
     "explained": "explained by what was written or answered since",
-    "cannot_tell": "of which nobody can tell",
+    "cannot_tell": "of which that cannot be told",
 }
 """By the verdicts of `cluster_differences`."""
 

@@ -58,6 +58,12 @@ def audited_run(location: str, cluster: str | None = None) -> AuditedRun:
         shows_history=not lacks and _shows_history(state.manifest),
         is_redacted=bool(manifest.get("redacted")),
         snapshot_copies=frozenset(each["copy"] for each in manifest.get("snapshots", ())),
+        keeps_cleaned=any(each.get("resumed_from") for each in manifest.get("snapshots", ())),
+        nodes={
+            each["name"]: node
+            for each in manifest["copies"]
+            if (node := each.get("node_id")) is not None
+        },
     )
 
 

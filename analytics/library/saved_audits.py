@@ -109,6 +109,7 @@ def _run(target: Target, row: Mapping[str, Any]) -> AuditedRun:
         shows_history=False,
         is_redacted=is_redacted,
         snapshot_copies=_snapshot_copies(tables, logs),
+        keeps_cleaned=None if logs is not None and SNAPSHOTS in logs else False,
     )
 
 

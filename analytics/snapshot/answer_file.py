@@ -46,7 +46,7 @@ class AnswerRows:
         at: Place = NOWHERE,
         error: str | None = None,
     ) -> None:
-        """Add a row; where nothing was answered and nothing refused there is none.
+        """Add a row; there is none where nothing, or an empty text, was answered and none refused.
 
         Args:
             kind: What it is about.
@@ -56,7 +56,7 @@ class AnswerRows:
             at: Member, topic and partition, as far as it is about one.
             error: Why there is none.
         """
-        if value is None and error is None:
+        if not value and error is None:
             return
         row = (kind, group, *at, name, value, error)
         for column, each in zip(self.columns.values(), row, strict=True):

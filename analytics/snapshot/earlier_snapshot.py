@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.dump.files.segments import SNAPSHOT, UNFINISHED_SNAPSHOT
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import InputNotRecognizedError, OutputRefusedError
 from analytics.snapshot.log_extents import HeldLog, LastBatch
 from schemas.errors import SchemaError
 from schemas.snapshot import read_snapshot
@@ -43,12 +43,26 @@ class EarlierSnapshot:
                 f", and {cluster_id or 'one without id'} answers; take a new one, without --resume"
             )
 
+    def check_out(self, out: Path) -> None:
+        """Check that a new snapshot may be written there: this one stays as it is.
+
+        Raises:
+            OutputRefusedError: It lies in this one.
+        """
+        if out.resolve().is_relative_to(self.folder.resolve()):
+            raise OutputRefusedError(
+                f"{out} lies in {self.folder}, which stays as it is; choose another --out"
+            )
+
     def held(self, topic: Topic, partition: int) -> HeldLog | str | None:
         """Return what it has of a log; why that is of no use; null where it has nothing of it."""
         log = self._log(topic.topic, partition)
         if log is None or log.log_start_offset is None or not log.bytes:
             return None
-        before = next(each for each in self.document.topics if each.topic == topic.topic)
+        topics = {each.topic: each for each in self.document.topics}
+        before = topics.get(topic.topic)
+        if before is None:
+            return "the earlier snapshot does not say which topic it is of"
         if before.topic_id != topic.topic_id:
             return "the topic was created again"
         if log.failure is not None:

@@ -87,7 +87,7 @@ def _earlier_folder(
     "--resume",
     metavar="DUMP",
     callback=_earlier_folder,
-    help="Go on from this earlier snapshot: fetch what is new since. It stays as it is.",
+    help="Fetch only what is new since this earlier snapshot, which stays as it is.",
 )
 @click.option(
     "--check/--no-check",
@@ -141,6 +141,8 @@ def snapshot(
         console.say(f"{command_config}: not used here: {', '.join(settings.ignored)}")
     check_out(out)
     earlier = None if options["resume"] is None else earlier_snapshot(options["resume"])
+    if earlier is not None:
+        earlier.check_out(out)
     code, answer, is_checked = DONE, None, options["is_checked"]
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
         limits = Limits(bytes_a_second=options["max_rate"], most_bytes=options["max_bytes"])

@@ -34,7 +34,7 @@ Examples:
 @click.option(
     "--cluster",
     metavar="NAME",
-    help="Of which cluster runs are whose dumps do not say so.",
+    help="The cluster of runs whose dumps do not say of which they are.",
 )
 @click.option(
     "--disk-size",

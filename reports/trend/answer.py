@@ -150,6 +150,8 @@ def with_signs(rows: pa.Table, of: str) -> pa.Table:
             continue
         values = rows[column.name]
         is_time = pa.types.is_timestamp(values.type)
+        if pa.types.is_floating(values.type):
+            values = pc.cast(pc.round(values), pa.int64())
         texts = times(values) if is_time else pc.cast(values, pa.string())
         signs = [SIGNS_OF_BOUNDS.get(each, "") for each in bounds.to_pylist()]
         signed = pc.binary_join_element_wise(pa.array(signs, pa.string()), texts, "")

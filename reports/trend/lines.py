@@ -28,6 +28,8 @@ _WORSE: Final = "worse"
 _NEW: Final = "new"
 _NOT_THERE_NOW: Final = "gone"
 _CANNOT_TELL: Final = "cannot_tell"
+_NO_LIMIT: Final = "for no partition is it known when retention reaches it"
+_NO_OTHER_LIMIT: Final = "for no other partition is it known when retention reaches it"
 Row = Mapping[str, Any]
 
 
@@ -103,7 +105,7 @@ def _of_cluster(tables: Mapping[str, pa.Table], figures: Mapping[str, Any]) -> C
             ]
         ),
         _worst([*_better_rules(rules), *_changed_groups(groups, _NOT_THERE_NOW)]),
-        [*_full_disks(disks), *_reached(tables[RETENTION].to_pylist(), before)],
+        [*_full_disks(disks), *_reached(tables[RETENTION].to_pylist(), before, figures)],
         list(_open(last, before, rules, figures)),
     )
 
@@ -166,15 +168,18 @@ def _changed_groups(groups: Mapping[str, int] | None, change: str) -> Iterator[L
 def _fallen(last: Row, before: Row | None, lags: Sequence[Row]) -> Iterator[Line]:
     if before is not None and (last["lag_per_day"] or 0) > 0:
         numbers = f"{_bounded(before, 'lag')} before, {_bounded(last, 'lag')} now"
-        yield Line(f"lag of all groups: {numbers} ({_a_day(last['lag_per_day'])})", INFO)
+        yield Line(f"lag of all groups: {numbers} ({_a_day(last, 'lag_per_day')})", INFO)
     grown = [each for each in lags if (each["grown"] or 0) > 0]
     for each in sorted(grown, key=lambda row: (-row["grown"], row["group_id"]))[:3]:
-        numbers = f"{each['earlier_lag']:,} before, {_bounded(each, 'lag')} now"
-        yield Line(f"lag of {each['group_id']}: {numbers} ({_a_day(each['grown_per_day'])})", INFO)
+        numbers = f"{_bounded(each, 'earlier_lag')} before, {_bounded(each, 'lag')} now"
+        is_rate = each["grown_per_day"] is not None
+        rate = f" ({_a_day(each, 'grown_per_day', 'grown')})" if is_rate else ""
+        yield Line(f"lag of {each['group_id']}: {numbers}{rate}", INFO)
 
 
-def _a_day(number: float) -> str:
-    return f"{number:+,.0f} a day"
+def _a_day(row: Row, name: str, bounded: str | None = None) -> str:
+    sign = SIGNS_OF_BOUNDS.get(row[f"{bounded or name}_bound"], "")
+    return f"{sign}{row[name]:+,.0f} a day"
 
 
 def _bounded(row: Row, name: str) -> str:
@@ -192,20 +197,8 @@ def _expired(last: Row) -> Iterator[Line]:
 def _full_disks(disks: Sequence[Row]) -> Iterator[Line]:
     full = [each for each in disks if each["full_at"] is not None]
     for each in sorted(full, key=lambda row: (row["full_at"], row["copy"]))[:MOST]:
-        growth = (
-            ""
-            if each["bytes_per_day"] is None
-            else f", {size_of(each['bytes_per_day'])} more a day"
-        )
-        yield Line(
-            f"the disk of {each['copy']} ({size_of(each['disk_bytes'])}) is full by "
-            f"{as_text(each['full_at'])} at the latest: {size_of(each['file_bytes'])} are in the "
-            f"dump{growth}",
-            "warning",
-        )
-    never = [each["copy"] for each in disks if each["full_bound"] == "never"]
-    if never:
-        yield Line(f"no disk fills at this rate: {', '.join(never)}", "good")
+        whose = f"the disk of {each['copy']} ({size_of(each['disk_bytes'])})"
+        yield Line(f"{whose} {_filled(each)}", "warning")
     whys: dict[str, list[str]] = {}
     for each in disks:
         if each["full_bound"] == "unknown":
@@ -214,7 +207,26 @@ def _full_disks(disks: Sequence[Row]) -> Iterator[Line]:
         yield Line(f"cannot tell when the disk of {', '.join(copies)} is full: {why}")
 
 
-def _reached(retention: Sequence[Row], before: Row | None) -> Iterator[Line]:
+def _filled(disk: Row) -> str:
+    size = size_of(disk["file_bytes"])
+    if disk["file_bytes"] >= disk["disk_bytes"]:
+        return f"is full, or larger than --disk-size: {size} of it are in the dump"
+    rate = disk["bytes_per_day"]
+    return (
+        f"is full by {as_text(disk['full_at'])} at the latest: {size} of it are in the dump, "
+        f"{size_of(rate)} more a day"
+    )
+
+
+def _reached(
+    retention: Sequence[Row], before: Row | None, figures: Mapping[str, Any]
+) -> Iterator[Line]:
+    if due := figures.get("due"):
+        yield Line(
+            f"retention has reached {count(due, 'partition')}: the next record to read goes when "
+            "brokers look next",
+            "warning",
+        )
     for each in retention[:MOST]:
         yield Line(
             f"retention reaches {each['group_id']} in {each['topic']}-{each['partition']} about "
@@ -223,7 +235,7 @@ def _reached(retention: Sequence[Row], before: Row | None) -> Iterator[Line]:
             "warning",
         )
     if before is not None and not retention:
-        yield Line("of no partition is it known that retention comes nearer to its group", "")
+        yield Line(_NO_OTHER_LIMIT if due else _NO_LIMIT)
 
 
 def _open(
@@ -246,4 +258,9 @@ def _open(
         yield Line(
             f"when retention reaches {count(bounded, 'partition')}: of these the time that is left "
             "is only a bound"
+        )
+    if changed := figures.get("other_retention"):
+        yield Line(
+            f"when retention reaches {count(changed, 'partition')}: their topics have another "
+            "retention than in the run before, or nothing tells which"
         )

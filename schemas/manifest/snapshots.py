@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 Edges = list[int | None]
 """Of a partition: its number, leader, log start and end offset, and the later end offset."""
@@ -40,6 +40,8 @@ class SnapshotEntry(TypedDict):
     Keys:
         read_beyond_ends: An internal log was read further than where it ended at first: commits
             may have come after the first end offsets of other logs.
+        resumed_from: `taken_at` of the earlier snapshot that it goes on from: it has records that
+            the cleaner has removed since. Absent where it was fetched whole.
     """
 
     copy: str
@@ -49,3 +51,4 @@ class SnapshotEntry(TypedDict):
     brokers: list[SnapshotBroker]
     topics: list[SnapshotTopic]
     groups: list[SnapshotGroup]
+    resumed_from: NotRequired[str]

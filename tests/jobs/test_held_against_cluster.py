@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 FIRST, SECOND = ANSWER_FILES
+ANSWERED = ("group", "member", "assignment", "offset", "share_partition")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,11 @@ def write(path: Path, rows: list[Row]) -> None:
 
 @pytest.fixture
 def changed(taken: Path, tmp_path: Path) -> Callable[..., Path]:
-    """The snapshot with other answers: what `change` makes of each row, None without it."""
+    """The snapshot with other answers: what `change` makes of each row, None without it.
+
+    Asked again the cluster answers the same, but for what `later` has; of no group where that has
+    nothing.
+    """
 
     def make(
         change: Callable[[Row], Row | None], *more: Row, later: list[Row] | None = None
@@ -64,8 +69,8 @@ def changed(taken: Path, tmp_path: Path) -> Callable[..., Path]:
         shutil.copytree(taken, out)
         rows = [each for row in answers(taken) if (each := change(dict(row))) is not None]
         write(out / FIRST, [*rows, *more])
-        if later is not None:
-            write(out / SECOND, later)
+        again = [{**each, "look": 2} for each in (*rows, *more) if each["kind"] in ANSWERED]
+        write(out / SECOND, again if later is None else later)
         return out
 
     return make
@@ -243,6 +248,8 @@ def test_a_member_that_the_cluster_does_not_have_is_one_difference(
     members = {each["member_id"] for each in answers(taken) if each["group_id"] == group} - {None}
     assert {(each["group_id"], each["field"]) for each in found} == {(group, "member_id")}
     assert {each["member_id"] for each in found} == members
+    # The column has the id; as a value it would be a name that nothing redacts.
+    assert {(each["snapshot_value"], each["cluster_value"]) for each in found} == {("yes", None)}
 
 
 def test_names_of_clients_are_compared_and_not_shown(
@@ -319,6 +326,22 @@ def test_a_group_that_is_not_listed_contradicts_only_where_there_is_none_by_its_
     (found,) = [each for each in differences(dump) if each["group_id"] == group]
     assert (found["field"], found["verdict"]) == ("listed", verdict)
     assert missing in (found["missing"] or "")
+
+
+@pytest.mark.parametrize("end", ["missing", "empty", "cut"])
+def test_what_differs_contradicts_only_where_the_group_was_asked_for_again(
+    taken: Path, changed: Callable[..., Path], end: str
+) -> None:
+    """A snapshot that was interrupted between its looks has no answers of the second one."""
+    dump = changed(of_offset(an_offset(taken), "123456789"), later=[])
+    if end == "missing":
+        (dump / SECOND).unlink()
+    if end == "cut":
+        (dump / SECOND).write_bytes((dump / SECOND).read_bytes()[:100])
+    (found,) = [each for each in differences(dump) if each["kind"] == "offset"]
+    assert found["verdict"] == "cannot_tell"
+    assert found["missing"].startswith("the group was not asked for again")
+    assert (SECOND in found["missing"]) == (end == "cut")
 
 
 def test_a_file_of_answers_that_is_damaged_cannot_tell(taken: Path, tmp_path: Path) -> None:

@@ -192,3 +192,26 @@ def test_the_earlier_one_is_no_place_for_the_new_one(groupscope: Groupscope, ear
     assert ran.returncode == 2
     assert "is not empty" in ran.stderr
     assert files_of(earlier) == before
+
+
+@pytest.mark.parametrize("inner", ["new", "__consumer_offsets-0/new"])
+def test_nor_is_a_folder_in_it(groupscope: Groupscope, earlier: Path, inner: str) -> None:
+    before = files_of(earlier)
+    ran = resumed(groupscope, earlier, earlier / inner)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.endswith("which stays as it is; choose another --out\n")
+    assert files_of(earlier) == before
+
+
+def test_usage_says_that_files_have_what_the_cleaner_removed(
+    groupscope: Groupscope, earlier: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert resumed(groupscope, earlier, out).returncode == 0
+    said = [groupscope("usage", each).stderr for each in (earlier, out)]
+    words = f"goes on from that of {document(earlier).taken_at}: its files have what"
+    assert [words in each for each in said] == [False, True]
+    workspace = tmp_path / "workspace"
+    assert groupscope("decode", out, "--out", workspace).returncode in {0, 3}
+    (entry,) = json.loads((workspace / "manifest.json").read_text("utf-8"))["snapshots"]
+    assert entry["resumed_from"] == document(earlier).taken_at

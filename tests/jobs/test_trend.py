@@ -171,7 +171,8 @@ def test_a_disk_is_full_when_what_grew_has_filled_it(
         assert disk["file_bytes"] == sizes[1]
         assert disk["bytes_per_day"] == round(rate)
         if rate <= 0:
-            assert (disk["full_at"], disk["full_bound"]) == (None, "never")
+            assert (disk["full_at"], disk["full_bound"]) == (None, "unknown")
+            assert "does not grow" in disk["reason"]
             continue
         at = as_of(now) + timedelta(days=(1 << 20) - sizes[1]) / rate
         assert disk["full_bound"] == "at_latest"

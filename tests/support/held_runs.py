@@ -56,6 +56,7 @@ class HeldTables:
 _EMPTY: Final = (
     *("groups", "audited_groups", "lag", "partition_usage", "topic_usage", "offset_expiration"),
     *("offset_removals", "rebalances", "findings", "applied_rules", "audit_incidents"),
+    "configs",
 )
 
 

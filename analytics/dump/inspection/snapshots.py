@@ -19,7 +19,7 @@ def snapshot_rows(copies: Iterable[Copy]) -> list[SnapshotEntry]:
 
 def _entry(copy: str, snapshot: Snapshot) -> SnapshotEntry:
     of_groups = {each.group_id: _values(each.configs) for each in snapshot.groups}
-    return {
+    entry: SnapshotEntry = {
         "copy": copy,
         "taken_at": snapshot.taken_at,
         "finished_at": snapshot.finished_at,
@@ -49,6 +49,16 @@ def _entry(copy: str, snapshot: Snapshot) -> SnapshotEntry:
             if settings
         ],
     }
+    # Without the key it is what it was before there was one: saved runs are known by their digest.
+    if since := _resumed_from(snapshot):
+        entry["resumed_from"] = since
+    return entry
+
+
+def _resumed_from(snapshot: Snapshot) -> str | None:
+    """Return of when the snapshot is that this one has batches of; null where it has none."""
+    is_held = any(each.fetched_from is not None for each in snapshot.logs)
+    return snapshot.resumed_from if is_held else None
 
 
 def _is_read_beyond_ends(snapshot: Snapshot) -> bool:

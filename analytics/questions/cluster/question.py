@@ -57,6 +57,8 @@ TABLE: Final = "cluster_differences"
 ANSWERS: Final = "cluster_answers"
 _HIDDEN: Final = ("group_instance_id", "client_id", "client_host", "rack_id", "metadata")
 """Fields whose values name clients, or are their text: no table without names may have them."""
+_MEMBER: Final = "member_id"
+"""Its value is the member's id, which begins with the client's in classic groups."""
 _FIRST: Final = 1
 
 
@@ -165,10 +167,16 @@ def _differences(state: ReplayedWorkspace, answers: pl.DataFrame) -> pl.DataFram
         )
     )
     named = with_reasons(found, answers, state)
-    shown = pl.when(~pl.col("field").is_in(_HIDDEN))
     return named.with_columns(
-        shown.then("value").alias("snapshot_value"), shown.then("answer").alias("cluster_value")
+        _shown("value").alias("snapshot_value"), _shown("answer").alias("cluster_value")
     )
+
+
+def _shown(name: str) -> pl.Expr:
+    """Return values without names of clients; of a member whether it is there."""
+    is_member = (pl.col("field") == _MEMBER) & pl.col(name).is_not_null()
+    shown = pl.when(~pl.col("field").is_in([*_HIDDEN, _MEMBER])).then(name)
+    return pl.when(is_member).then(pl.lit("yes")).otherwise(shown)
 
 
 def _asked_about(state: ReplayedWorkspace, answers: pl.DataFrame) -> pl.DataFrame:

@@ -44,6 +44,7 @@ _UNLISTED: Final = "brokers leave out groups that may not be described, without 
 _UNLISTED_TOPIC: Final = "brokers leave out topics that may not be described, without a word"
 _REFUSED: Final = "the cluster answered "
 _NOT_READ: Final = "what was written since could not be read: "
+_NOT_ASKED_AGAIN: Final = "the group was not asked for again"
 _PLACE: Final = ("group_id", "topic", "partition")
 
 
@@ -61,6 +62,7 @@ def with_reasons(
         _with_second_look(_with_records(differences, answers, state), answers), answers
     )
     rows = _with_unread(rows, answers, state)
+    not_again = _why_not_again(answers)
     reason = (
         pl.when("is_written")
         .then(pl.lit(WRITTEN))
@@ -81,6 +83,7 @@ def with_reasons(
         pl.when(is_hidden).then(pl.lit(_UNLISTED_TOPIC)),
         "missing",
         "unread",
+        pl.when(~pl.col("is_asked_again")).then(pl.lit(not_again)),
     )
     rows = rows.with_columns(reason.alias("reason"), lacks.alias("missing"))
     rows = _with_gaps(rows, state)
@@ -96,6 +99,16 @@ def with_reasons(
     return rows.with_columns(
         verdict.alias("verdict"), pl.col("missing").is_null().alias("complete")
     )
+
+
+def _why_not_again(answers: pl.DataFrame) -> str:
+    """Return why a group was not asked for again: without that nothing contradicts.
+
+    The second look is taken when the first is written: where it was interrupted there is none.
+    """
+    is_failed = (pl.col("look") == 2) & (pl.col("kind") == LOOK)
+    whys = answers.filter(is_failed)["error"].drop_nulls().sort().to_list()
+    return ": ".join([_NOT_ASKED_AGAIN, *whys[:1]])
 
 
 def _described(state: ReplayedWorkspace) -> list[str]:
@@ -151,7 +164,7 @@ def _ended(answers: pl.DataFrame, state: ReplayedWorkspace) -> pl.DataFrame:
 def _with_second_look(differences: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
     """Add what the second look says of the same.
 
-    Adds `is_otherwise`, `later_error`, and `is_gone`: there is no such group.
+    Adds `is_asked_again`, `is_otherwise`, `later_error`, and `is_gone`: there is no such group.
     """
     later = answers.filter(pl.col("look") == 2)
     of_groups = later.filter(pl.col("kind") == GROUP)
@@ -174,7 +187,9 @@ def _with_second_look(differences: pl.DataFrame, answers: pl.DataFrame) -> pl.Da
     is_gone = pl.col("later_error").is_in(_NOT_THERE) | pl.col("group_id").is_in(dead.implode())
     is_asked = pl.col("later_status").is_not_null() & ~is_gone.fill_null(value=False)
     is_otherwise = is_asked & ~pl.col("later").eq_missing(pl.col("answer"))
+    is_asked_again = pl.col("later_status").is_not_null() | pl.col("later_error").is_not_null()
     return rows.with_columns(
+        (is_asked_again | (pl.col("kind") == LOOK)).alias("is_asked_again"),
         is_otherwise.fill_null(value=False).alias("is_otherwise"),
         is_gone.fill_null(value=False).alias("is_gone"),
         pl.when(~pl.col("later_error").is_in(_NOT_THERE)).then("later_error").alias("later_error"),

@@ -206,14 +206,28 @@ class GroupChanges:
         counts: How many are new, gone, or of which that cannot be told; `in_both` are in both.
         worst: Groups that are the furthest behind, or fell behind the most.
         retention: `trend_retention`, the soonest first.
-        bounded: Of so many partitions both instants, or one, only bound when retention comes.
+        limits: Of how many partitions it cannot be told when retention reaches them.
     """
 
     rows: PartedTable
     counts: Mapping[str, int]
     worst: Sequence[str]
     retention: pl.DataFrame
+    limits: RetentionLimits
+
+
+class RetentionLimits(NamedTuple):
+    """Of how many partitions it is not told when retention reaches what a group has to read.
+
+    Attributes:
+        due: It has reached them: retention deletes when brokers look next.
+        bounded: At one of both instants the time that is left is only a bound.
+        other_retention: Their topics have another retention than in the run before.
+    """
+
+    due: int
     bounded: int
+    other_retention: int
 
 
 @dataclass(frozen=True)
@@ -222,11 +236,12 @@ class _Compared:
 
     cluster: str
     as_of: Any
-    days: float
+    days: float | None
     whole_now: tuple[int, ...] | None
     whole_before: tuple[int, ...] | None
     why: str | None
     most: int
+    other_retention: tuple[str, ...] | None
 
 
 _OF_GROUPS: Final = ("group_id", "group_type", "state", "coordinator_partition")
@@ -272,7 +287,7 @@ def group_changes(pair: Pair, most: int, runner: PartRunner) -> GroupChanges:
         dict(counts.iter_rows()),
         list(dict.fromkeys(worst)),
         retention.sort("lost_at", *_KEY).head(most),
-        sum(each.bounded for each in sums),
+        RetentionLimits(*map(sum, zip(*(each.limits for each in sums), strict=True))),
     )
 
 
@@ -286,7 +301,36 @@ def _compared(pair: Pair, most: int) -> _Compared:
         _as_tuple(pair.before.whole_partitions),
         None if pair.difference is None else pair.difference.words,
         most,
+        topics_with_other_retention(pair.run, pair.before),
     )
+
+
+_RETENTION_SETTINGS: Final = (
+    *("retention.ms", "retention.bytes", "cleanup.policy"),
+    *("log.retention.ms", "log.retention.minutes", "log.retention.hours", "log.retention.bytes"),
+    "log.cleanup.policy",
+)
+
+
+def topics_with_other_retention(run: AuditedRun, before: AuditedRun) -> tuple[str, ...] | None:
+    """Return the topics that have another retention than in the run before; null where all may.
+
+    Of these the time that is left until retention comes is not of one measure.
+    """
+    if not (run.tables.has("configs") and before.tables.has("configs")):
+        return None
+    differing = _retention_settings(run) ^ _retention_settings(before)
+    if any(kind != "topic" for kind, *_ in differing):
+        return None
+    return tuple(sorted({topic for _, topic, *_ in differing}))
+
+
+def _retention_settings(run: AuditedRun) -> set[tuple[str, ...]]:
+    return {
+        row
+        for rows in frames(run, "configs", ["resource_type", "resource", "name", "value"])
+        for row in rows.filter(pl.col("name").is_in(_RETENTION_SETTINGS)).rows()
+    }
 
 
 def _as_tuple(numbers: Iterable[int] | None) -> tuple[int, ...] | None:
@@ -305,7 +349,7 @@ class _GroupSums(NamedTuple):
     furthest: pl.DataFrame
     fallen: pl.DataFrame
     retention: pl.DataFrame
-    bounded: int
+    limits: RetentionLimits
 
 
 def _groups_of_part(compared: _Compared, rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
@@ -313,14 +357,14 @@ def _groups_of_part(compared: _Compared, rows: Mapping[str, pl.DataFrame]) -> Pa
     counts = changed.group_by("change").agg(pl.len().cast(pl.Int64).alias("groups"))
     both = pl.DataFrame({"change": ["in_both"], "groups": [in_both]})
     lags = _lags(rows["now_audited_groups"], rows["before_audited_groups"])
-    retention, bounded = _reached(compared, rows["now_lag"], rows["before_lag"])
+    retention, limits = _reached(compared, rows["now_lag"], rows["before_lag"])
     most = compared.most
     sums = _GroupSums(
         pl.concat([counts, both]),
         largest(lags.filter(pl.col("lag") > 0), "lag", most),
         largest(lags.filter(pl.col("grown") > 0), "grown", most),
         retention,
-        bounded,
+        limits,
     )
     return PartAnswer({GROUPS: changed}, sums)
 
@@ -360,7 +404,7 @@ def _came_or_went(
 def _not_whole(whole: tuple[int, ...] | None, which: str, home: pl.Expr) -> pl.Expr:
     """Return why a group that is not there may have been; null where it was not."""
     if whole is None:
-        return pl.lit(f"nobody looked whether {which} shows all groups of a partition")
+        return pl.lit(f"nothing tells whether {which} shows all groups of a partition")
     words = pl.format(f"{which} does not show all groups of __consumer_offsets-{{}}", home)
     return pl.when(home.is_in(list(whole))).then(None).otherwise(words)
 
@@ -377,7 +421,7 @@ def _lags(now: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
 
 def _reached(
     compared: _Compared, now: pl.DataFrame, before: pl.DataFrame
-) -> tuple[pl.DataFrame, int]:
+) -> tuple[pl.DataFrame, RetentionLimits]:
     """Return `trend_retention` of some groups, and of how many partitions it cannot be told.
 
     Retention comes nearer where the time that is left shrinks; it is reached when none is left.
@@ -393,7 +437,17 @@ def _reached(
     is_told = pl.col("loss_in_bound").is_in(_KNOWN_BOUNDS) & pl.col("earlier_bound").is_in(
         _KNOWN_BOUNDS
     )
-    told = rows.filter(is_told)
+    others = compared.other_retention
+    is_alike = pl.lit(value=False) if others is None else ~pl.col("topic").is_in(list(others))
+    told = rows.filter(is_told & is_alike)
+    is_due = (pl.col("loss_in_ms") <= 0) & pl.col("loss_in_bound").is_in(_KNOWN_BOUNDS)
+    limits = RetentionLimits(
+        now.filter(is_due).height,
+        rows.filter(~is_told & ~is_due).height,
+        rows.filter(is_told & ~is_due & ~is_alike).height,
+    )
+    if compared.days is None:
+        return pl.DataFrame(schema=contract_schema(RETENTION)), limits
     shrunk_a_day = (pl.col("earlier_loss_in_ms") - pl.col("loss_in_ms")) / compared.days
     days_left = pl.col("loss_in_ms") / shrunk_a_day
     shrinking = told.filter(
@@ -406,7 +460,7 @@ def _reached(
     )
     names = list(contract_schema(RETENTION))
     found = shrinking.select(names).sort("lost_at", *_KEY).head(compared.most)
-    return found, rows.height - told.height
+    return found, limits
 
 
 def _days(number: pl.Expr) -> pl.Expr:

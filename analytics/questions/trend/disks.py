@@ -7,13 +7,20 @@ from typing import Any, Final
 
 import polars as pl
 
-from analytics.questions.trend.figures import SNAPSHOT, frames, usage_by_copy
-from analytics.questions.trend.runs import AuditedRun, Pair
+from analytics.questions.trend.figures import copies_as_named_by, frames, usage_by_copy
+from analytics.questions.trend.runs import TOO_CLOSE, AuditedRun, Pair
 
 _FAR: Final = timedelta(days=100 * 366)
 _PLACE: Final = ["topic", "partition", "copy"]
 _NO_DISK: Final = "a snapshot is of the leaders of all partitions, not of the disk of one broker"
 _ONE_RUN: Final = "there is one run of the cluster"
+_NO_GROWTH: Final = (
+    "what the dump shows of it does not grow, and what else lies on the disk is not in the dump"
+)
+_FAR_OFF: Final = (
+    "what the dump shows of it does not fill it within a hundred years, and what else lies on the "
+    "disk is not in the dump"
+)
 
 
 def disk_rows(pair: Pair, disk_bytes: int | None) -> list[dict[str, Any]]:
@@ -30,26 +37,37 @@ def disk_rows(pair: Pair, disk_bytes: int | None) -> list[dict[str, Any]]:
     now = _files(pair.run)
     before = None
     if pair.comparable is not None and pair.comparable.tables.has("partition_usage"):
-        before = _files(pair.comparable)
+        names = copies_as_named_by(pair.run, pair.comparable)
+        before = _files(pair.comparable).with_columns(pl.col("copy").replace(names))
     rows = []
     for copy in sorted(now["copy"].drop_nulls().unique()):
         mine = now.filter(pl.col("copy") == copy)
-        earlier = None if before is None else before.filter(pl.col("copy") == copy)
+        is_same = (pl.col("copy") == copy) & ~pl.col("is_fetched")
+        earlier = None if before is None else before.filter(is_same)
         rows.append(_row(pair, copy, mine, earlier, disk_bytes))
     return rows
 
 
 def _files(run: AuditedRun) -> pl.DataFrame:
-    """Return `bytes` by `topic`, `partition` and `copy`, and whether it `is_internal`."""
+    """Return `bytes` by `topic`, `partition` and `copy`.
+
+    Beside them whether it `is_internal`, and whether the copy `is_fetched` from a cluster.
+    """
     internal = usage_by_copy(run).select(
-        *_PLACE, pl.col("file_bytes").alias("bytes"), pl.lit(value=True).alias("is_internal")
+        *_PLACE,
+        pl.col("file_bytes").alias("bytes"),
+        pl.lit(value=True).alias("is_internal"),
+        "is_fetched",
     )
     parts = [internal]
     if run.tables.has("data_segments"):
         for rows in frames(run, "data_segments", [*_PLACE, "size_bytes"]):
             by_log = rows.group_by(_PLACE).agg(pl.col("size_bytes").sum().alias("bytes"))
-            parts.append(by_log.with_columns(pl.lit(value=False).alias("is_internal")))
-    keys = [*_PLACE, "is_internal"]
+            is_neither = pl.lit(value=False)
+            parts.append(
+                by_log.with_columns(is_neither.alias("is_internal"), is_neither.alias("is_fetched"))
+            )
+    keys = [*_PLACE, "is_internal", "is_fetched"]
     rows = pl.concat(each.select(*keys, pl.col("bytes").cast(pl.Int64)) for each in parts)
     is_open = pl.col("bytes").is_null().any()
     return rows.group_by(keys).agg(
@@ -67,21 +85,20 @@ def _row(
     size = _sum(now)
     rate, why = _rate(pair, now, before)
     full_at, bound = None, "unknown"
-    if copy == SNAPSHOT:
+    if now["is_fetched"].any():
         why = _NO_DISK
     elif size is not None and disk_bytes is not None and size >= disk_bytes:
         full_at, bound, why = pair.run.instant, "at_latest", "the dump alone has as many bytes"
     elif disk_bytes is None:
         why = why or "nobody said how large the disk is (--disk-size)"
     elif size is not None and rate is not None:
-        if rate <= 0:
-            bound = "never"
+        days = (disk_bytes - size) / rate if rate > 0 else None
+        if days is None:
+            why = _NO_GROWTH
+        elif days >= _FAR / timedelta(days=1):
+            why = _FAR_OFF
         else:
-            days = (disk_bytes - size) / rate
-            is_far = days >= _FAR / timedelta(days=1)
-            full_at = None if is_far else pair.run.instant + timedelta(days=days)
-            bound = "never" if is_far else "at_latest"
-            why = "not within a hundred years" if is_far else None
+            full_at, bound = pair.run.instant + timedelta(days=days), "at_latest"
     return {
         "cluster": pair.cluster,
         "as_of": pair.run.as_of,
@@ -98,7 +115,10 @@ def _row(
 def _rate(
     pair: Pair, now: pl.DataFrame, before: pl.DataFrame | None
 ) -> tuple[float | None, str | None]:
-    """Return how many bytes more a copy has a day, or why that cannot be told."""
+    """Return how many bytes more the partitions take a day that both runs have of a copy.
+
+    Else why that cannot be told.
+    """
     size = _sum(now)
     earlier = None if before is None else _sum(before)
     if pair.before is None:
@@ -107,14 +127,19 @@ def _rate(
         why = pair.difference.words
     elif before is None:
         why = "the run before has no table partition_usage"
+    elif pair.days is None:
+        why = TOO_CLOSE
     elif not before.height:
-        why = "the run before has no copy of that name"
+        why = "the run before has no copy of that broker"
     elif not _internal(now).equals(_internal(before)):
         why = "it has other internal partitions than in the run before"
     elif size is None or earlier is None:
         why = "nothing tells how large its files are"
     else:
-        return (size - earlier) / pair.days, None
+        # A data partition that one of both lacks may have been moved, or was not copied.
+        place = ["topic", "partition"]
+        common = [_sum(now.join(before, place, "semi")), _sum(before.join(now, place, "semi"))]
+        return ((common[0] or 0) - (common[1] or 0)) / pair.days, None
     return None, why
 
 

@@ -13,10 +13,11 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.gaps.gap import Gap
-from analytics.questions.trend.runs import AuditedRun, Pair, without_table
+from analytics.questions.trend.runs import TOO_CLOSE, AuditedRun, Pair, without_table
 from analytics.replay.log.row_columns import polars_rows
 
 EXACT, AT_LEAST, ESTIMATED = "exact", "at_least", "estimated"
+INTERPOLATED: Final = "interpolated"
 _SEVERITIES: Final = ("critical", "warning", "info")
 
 
@@ -97,7 +98,7 @@ def figures_of(pair: Pair, lag_before: Mapping[str, Any] | None) -> RunFigures:
         "previous_as_of": since,
         **_group_figures(run, groups),
         **lag,
-        "lag_per_day": _lag_per_day(pair, lag, lag_before, doubts),
+        **_lag_per_day(pair, lag, lag_before, doubts),
         **_bytes_together(topics, doubts),
         **_expiries(run, since, doubts),
         **_rebalances(run, since, doubts),
@@ -164,30 +165,43 @@ def _lag(run: AuditedRun, doubts: _Doubts) -> dict[str, Any]:
     bound = EXACT
     if row["unknown"]:
         bound = AT_LEAST
+        doubts.reasons.append(f"lag: that of {of_partitions(row['unknown'])} is not known")
     if row["uncertain"] or _has_interpolated_ends(run):
         bound = ESTIMATED
     return {"lag": row["lag"], "lag_bound": bound, "lag_unknown_partitions": row["unknown"]}
+
+
+def of_partitions(number: int) -> str:
+    """Return how many partitions, in words."""
+    return f"{number:,} partition" if number == 1 else f"{number:,} partitions"
 
 
 def _has_interpolated_ends(run: AuditedRun) -> bool:
     if not run.tables.has("lag"):
         return False
     return any(
-        bool((rows["log_end_bound"] == "interpolated").any())
+        bool((rows["log_end_bound"] == INTERPOLATED).any())
         for rows in frames(run, "lag", ["log_end_bound"])
     )
 
 
 def _lag_per_day(
     pair: Pair, lag: Mapping[str, Any], before: Mapping[str, Any] | None, doubts: _Doubts
-) -> float | None:
+) -> dict[str, Any]:
+    nothing = {"lag_per_day": None, "lag_per_day_bound": None}
     if pair.comparable is None or before is None or lag["lag"] is None or before["lag"] is None:
-        return None
+        return nothing
     if lag["lag_unknown_partitions"] or before["lag_unknown_partitions"]:
         doubts.reasons.append("how fast the lag grows: that of some partitions is not known")
-        return None
-    grown: int = lag["lag"] - before["lag"]
-    return grown / pair.days
+        return nothing
+    if pair.days is None:
+        doubts.reasons.append(f"how fast the lag grows: {TOO_CLOSE}")
+        return nothing
+    is_exact = lag["lag_bound"] == before["lag_bound"] == EXACT
+    return {
+        "lag_per_day": (lag["lag"] - before["lag"]) / pair.days,
+        "lag_per_day_bound": EXACT if is_exact else ESTIMATED,
+    }
 
 
 # Bytes of the internal topics: of the copy of each partition that leads, now and before.
@@ -195,6 +209,13 @@ def _lag_per_day(
 _PLACE: Final = ("topic", "partition", "copy")
 SNAPSHOT: Final = "snapshot"
 """What the copy is called that was fetched from the leaders of partitions."""
+KEEPS_CLEANED: Final = (
+    "a snapshot that goes on from an earlier one keeps what the cleaner has removed since"
+)
+MAY_KEEP_CLEANED: Final = (
+    "nothing tells whether a snapshot goes on from an earlier one, and keeps what the cleaner has "
+    "removed since"
+)
 
 
 def usage_by_copy(run: AuditedRun) -> pl.DataFrame:
@@ -203,32 +224,47 @@ def usage_by_copy(run: AuditedRun) -> pl.DataFrame:
     A copy that was fetched from the leaders is called `SNAPSHOT`, whatever its folder is called.
     """
     columns = [*_PLACE, "is_leading", "file_bytes"]
+    rows = pl.concat(frames(run, "partition_usage", columns))
     is_fetched = pl.col("copy").is_in(sorted(run.snapshot_copies))
     copy = pl.when(is_fetched).then(pl.lit(SNAPSHOT)).otherwise("copy")
-    return pl.concat(frames(run, "partition_usage", columns)).with_columns(copy.alias("copy"))
+    # Of several that were fetched of a partition one has the line that survived.
+    return rows.filter(~is_fetched.fill_null(value=False) | pl.col("is_leading")).with_columns(
+        is_fetched.fill_null(value=False).alias("is_fetched"), copy.alias("copy")
+    )
+
+
+def copies_as_named_by(run: AuditedRun, before: AuditedRun) -> dict[str, str]:
+    """Return what copies of the run before are called in a run, where that is not the same.
+
+    A copy is named after its folder, and a broker by its node id: two copies of one name are of
+    two brokers where their ids say so, and two of one id are of one broker.
+    """
+    by_node = {node: copy for copy, node in run.nodes.items()}
+    is_plain = len(by_node) == len(run.nodes)
+    is_plain &= len({*before.nodes.values()}) == len(before.nodes)
+    if not is_plain:
+        return {}
+    names = {
+        copy: by_node.get(node, copy if copy not in run.nodes else f"{copy} (broker {node})")
+        for copy, node in before.nodes.items()
+    }
+    # What nothing tells the broker of would else stand beside it under the same name.
+    others = {
+        copy: f"{copy} (another)" for copy in {*names.values()} - {*names} if copy != SNAPSHOT
+    }
+    return {**others, **names}
 
 
 def _bytes_of_topics(pair: Pair, doubts: _Doubts) -> list[dict[str, Any]]:
     run, subject = pair.run, "bytes of internal topics"
     if not doubts.has(subject, "partition_usage"):
         return []
-    now = usage_by_copy(run).filter("is_leading").drop("is_leading")
+    now = usage_by_copy(run).filter("is_leading")
     live = _live_bytes(run, doubts)
     earlier = None
-    why = None
-    if pair.comparable is not None:
-        if pair.comparable.tables.has("partition_usage"):
-            then = usage_by_copy(pair.comparable).drop("is_leading")
-            earlier = now.join(
-                then.rename({"file_bytes": "earlier_bytes"}),
-                on=_PLACE,
-                how="left",
-                nulls_equal=True,
-            )
-        else:
-            why = "the run before has no table partition_usage"
-    elif pair.difference is not None:
-        why = pair.difference.words
+    why = _why_no_growth(pair)
+    if why is None and pair.comparable is not None:
+        earlier = _with_earlier_bytes(now, run, pair.comparable)
     found = []
     for (topic,), rows in sorted(now.group_by("topic"), key=lambda each: str(each[0][0])):
         row = {
@@ -243,12 +279,37 @@ def _bytes_of_topics(pair: Pair, doubts: _Doubts) -> list[dict[str, Any]]:
             row["reason"] = "archived rows have no files"
         elif earlier is not None:
             then_bytes = _whole_sum(earlier.filter(pl.col("topic") == topic)["earlier_bytes"])
-            if then_bytes is None:
+            if then_bytes is None or pair.days is None:
                 row["reason"] = "the run before has other copies"
             else:
                 row["bytes_per_day"] = round((row["file_bytes"] - then_bytes) / pair.days)
         found.append(row)
     return found
+
+
+def _with_earlier_bytes(now: pl.DataFrame, run: AuditedRun, before: AuditedRun) -> pl.DataFrame:
+    """Add `earlier_bytes`, of the same copies in the run before."""
+    then = usage_by_copy(before).with_columns(
+        pl.col("copy").replace(copies_as_named_by(run, before))
+    )
+    place = [*_PLACE, "is_fetched"]
+    then = then.select(*place, pl.col("file_bytes").alias("earlier_bytes"))
+    return now.join(then, on=place, how="left", nulls_equal=True)
+
+
+def _why_no_growth(pair: Pair) -> str | None:
+    """Return why nothing tells how fast bytes grew; null of the first run, and where they do."""
+    if pair.before is None:
+        return None
+    if pair.difference is not None:
+        return pair.difference.words
+    if pair.days is None:
+        return TOO_CLOSE
+    if not pair.before.tables.has("partition_usage"):
+        return "the run before has no table partition_usage"
+    if pair.run.keeps_cleaned or pair.before.keeps_cleaned:
+        return KEEPS_CLEANED
+    return MAY_KEEP_CLEANED if None in (pair.run.keeps_cleaned, pair.before.keeps_cleaned) else None
 
 
 def _live_bytes(run: AuditedRun, doubts: _Doubts) -> dict[str, int | None]:

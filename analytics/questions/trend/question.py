@@ -20,6 +20,7 @@ from analytics.questions.trend.changes import (
     WORST_FIRST,
     FindingChanges,
     GroupChanges,
+    RetentionLimits,
     finding_changes,
     group_changes,
 )
@@ -62,7 +63,7 @@ def trend(
     """Return how runs changed, of each cluster for itself, each run since the one before it.
 
     Its figures are, by cluster, `groups` (how many are `new`, `gone`, or of which that cannot be
-    told) and `bounded` (of so many partitions it cannot be told when retention reaches them).
+    told) and the fields of `RetentionLimits`.
 
     Args:
         runs: In any order; one that is given twice counts once.
@@ -128,8 +129,8 @@ class _OfCluster(NamedTuple):
     def figures(self) -> dict[str, Any]:
         """What sums up the rows."""
         if self.groups is None:
-            return {"groups": None, "bounded": None}
-        return {"groups": dict(self.groups.counts), "bounded": self.groups.bounded}
+            return {"groups": None, **dict.fromkeys(RetentionLimits._fields)}
+        return {"groups": dict(self.groups.counts), **self.groups.limits._asdict()}
 
 
 def _of_cluster(pairs: Sequence[Pair], settings: TrendSettings, runner: PartRunner) -> _OfCluster:

@@ -7,8 +7,8 @@ was else left out, and is neither new nor gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _MOST_NAMED: Final = 3
 _DAY: Final = timedelta(days=1)
+_LEAST: Final = timedelta(minutes=1)
+"""Runs that are closer give no rate: consumers commit every few seconds."""
+TOO_CLOSE: Final = "both runs are less than a minute apart"
 
 
 class RunTables(Protocol):
@@ -54,11 +57,14 @@ class AuditedRun:
         lacks: Partitions of internal topics of which records are missing.
         filters: Which groups, topics or partitions were chosen, as `groups=parcel-*`.
         whole_partitions: Partitions of the offsets topic that show all of their groups; None where
-            nobody looked.
+            nothing tells.
         shows_history: Whether every record ever written to the offsets topic is in the dump.
         is_redacted: Its names are pseudonyms.
         snapshot_copies: Copies that were fetched from a running cluster: each is of the leaders of
             its partitions, not of one broker, and named after its folder.
+        keeps_cleaned: One of them went on from an earlier one (`snapshot --resume`): it has records
+            that the cleaner has removed from the logs since. None where nothing tells.
+        nodes: Node ids of brokers' copies, by name; those that are not known are not there.
     """
 
     name: str
@@ -72,6 +78,8 @@ class AuditedRun:
     shows_history: bool = False
     is_redacted: bool = False
     snapshot_copies: frozenset[str] = frozenset()
+    keeps_cleaned: bool | None = False
+    nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def instant(self) -> datetime:
@@ -97,10 +105,11 @@ class Pair:
     difference: Gap | None = None
 
     @property
-    def days(self) -> float:
-        """How far both are apart."""
+    def days(self) -> float | None:
+        """How far both are apart; null where that is too close for a rate (`TOO_CLOSE`)."""
         assert self.before is not None
-        return (self.run.instant - self.before.instant) / _DAY
+        apart = self.run.instant - self.before.instant
+        return None if apart < _LEAST else apart / _DAY
 
     @property
     def comparable(self) -> AuditedRun | None:
@@ -156,10 +165,11 @@ def in_order(runs: Iterable[AuditedRun]) -> Runs:
         if len(ordered) == 1 and ordered[0].cluster is not None:
             gaps.append(gap("trend_of_one_run", cluster=cluster))
         pairs.append(Pair(cluster, ordered[0], None))
-        pairs += [
-            Pair(cluster, run, before, difference_of(before, run))
-            for before, run in pairwise(ordered)
-        ]
+        for before, run in pairwise(ordered):
+            pair = Pair(cluster, run, before, difference_of(before, run))
+            if pair.days is None:
+                gaps.append(gap("trend_too_close", before=before.name, run=run.name))
+            pairs.append(pair)
     return Runs(tuple(pairs), tuple(gaps), tuple(left_out))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -261,6 +261,7 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
     return Answer(
         PartedTables(chosen),
         doubts=(*found.gaps, *unknown),
+        statements=tuple(_statements(state.manifest)),
         summary={
             "file_bytes": found.even.file_bytes,
             "comes_out_even": found.even.holds,
@@ -278,6 +279,15 @@ def usage(state: ReplayedWorkspace, asked: UsageSettings) -> Answer:
         },
         stored_tables=PartedTables(tables),
     )
+
+
+def _statements(manifest: Manifest) -> Iterator[str]:
+    for each in manifest.get("snapshots", ()):
+        if since := each.get("resumed_from"):
+            yield (
+                f"snapshot {each['copy']} goes on from that of {since}: its files have what the "
+                "cleaner has removed from the brokers' logs since"
+            )
 
 
 def _found(state: ReplayedWorkspace, asked: UsageSettings) -> Usage:

@@ -40,14 +40,17 @@ def test_the_first_lines_say_what_is_new_what_got_worse_and_when_limits_are_reac
     # 4 kB of 10 kB, and 2 kB more a day.
     assert limits[0] == (
         "the disk of broker-1 (10.0 kB) is full by 2026-11-06T00:00:00.000Z at the latest: "
-        "4.0 kB are in the dump, 2.0 kB more a day"
+        "4.0 kB of it are in the dump, 2.0 kB more a day"
     )
     assert limits[1].startswith("retention reaches ")
     assert limits[1].endswith(
         "in orders-0 about 2026-11-05T00:00:00.000Z: 20 h are left, 1 d 6 h before"
     )
     assert [each.text for each in prod.cannot_tell] == [
-        "how fast the lag grows: that of some partitions is not known"
+        (
+            "lag: that of 1 partition is not known; "
+            "how fast the lag grows: that of some partitions is not known"
+        )
     ]
     assert (
         other.cannot_tell[0].text == "nothing shows what changed: there is one run of the cluster"

@@ -259,3 +259,11 @@ def test_what_is_no_snapshot_is_refused(tmp_path: Path, name: str, text: str, wh
     (tmp_path / name).write_text(text)
     with pytest.raises(InputNotRecognizedError, match=why):
         earlier_snapshot(tmp_path)
+
+
+def test_a_document_that_names_no_topic_of_its_logs_is_not_gone_on_from(tmp_path: Path) -> None:
+    before = earlier(tmp_path, MadeCluster(WHOLE, 10))
+    (topic,) = before.document.topics
+    document = msgspec.structs.replace(before.document, topics=[])
+    why = "the earlier snapshot does not say which topic it is of"
+    assert replace(before, document=document).held(topic, 0) == why

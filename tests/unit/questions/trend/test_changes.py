@@ -15,6 +15,7 @@ from analytics.engine.part_runs import PartRunner
 from analytics.questions.answer import Answer
 from analytics.questions.trend import changes
 from analytics.questions.trend.question import TrendSettings, trend
+from reports.trend.lines import lines_of
 from tests.support.held_runs import FIRST_DAY, Audit
 
 Row = Mapping[str, Any]
@@ -255,6 +256,89 @@ def test_retention_that_comes_no_nearer_or_of_which_that_is_not_known_is_not_rea
     found = both(then, now)
     assert rows(found, "trend_retention") == []
     assert found.figures["prod"]["bounded"] == bounded
+
+
+def test_retention_that_has_come_is_due_whatever_else_is_known() -> None:
+    found = both(of_loss(40), of_loss(-1))
+    assert found.figures["prod"]["due"] == 1
+    (lines,) = lines_of(found.long_tables, found.figures)
+    assert [each.text for each in lines.limits] == [
+        "retention has reached 1 partition: the next record to read goes when brokers look next",
+        "for no other partition is it known when retention reaches it",
+    ]
+
+
+def setting(name: str, value: str, kind: str = "topic", of: str = "t") -> Row:
+    return {"resource_type": kind, "resource": of, "name": name, "value": value}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "is_told"),
+    [
+        ([setting("retention.ms", "9")], [setting("retention.ms", "9")], True),
+        ([setting("retention.ms", "9")], [setting("retention.ms", "5")], False),
+        ([], [setting("retention.bytes", "5")], False),
+        ([setting("retention.ms", "9")], [], False),
+        ([setting("retention.ms", "9", of="u")], [setting("retention.ms", "5", of="u")], True),
+        ([setting("segment.ms", "9")], [setting("segment.ms", "5")], True),
+        ([], [setting("log.retention.hours", "5", "broker", "")], False),
+    ],
+)
+def test_retention_that_was_set_otherwise_comes_no_nearer_by_that(
+    then: list[Row], now: list[Row], is_told: bool
+) -> None:
+    found = both({**of_loss(40), "configs": then}, {**of_loss(30), "configs": now})
+    assert bool(rows(found, "trend_retention")) == is_told
+    assert found.figures["prod"]["other_retention"] == (0 if is_told else 1)
+    (lines,) = lines_of(found.long_tables, found.figures)
+    words = "when retention reaches 1 partition: their topics have another retention"
+    assert any(words in each.text for each in lines.cannot_tell) != is_told
+
+
+def of_lag(lag: int, **changed: Any) -> dict[str, Any]:
+    return {"audited_groups": [{**audited(), "lag": lag, **changed}]}
+
+
+def test_a_run_without_a_table_of_groups_does_not_say_that_a_group_is_not_there() -> None:
+    lags = rows(both({"audited_groups": None}, of_lag(5)), "trend_lag")
+    why = "there is no table audited_groups"
+    assert [each["reason"] for each in lags] == [why, f"in the run before {why}"]
+    assert rows(both(of_lag(5), {"audited_groups": None}), "trend_lag") == []
+
+
+def test_one_run_without_tables_of_groups_has_no_lag() -> None:
+    found = trend(
+        [Audit(1, tables={"groups": None, "audited_groups": None}).run()], TrendSettings()
+    )
+    assert rows(found, "trend_lag") == []
+    assert rows(found, "trend_runs")[0]["lag"] is None
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["then", "now"])
+def test_what_rests_on_an_interpolated_end_is_estimated_in_every_number(turned: bool) -> None:
+    sure = of_lag(5)
+    unsure = {**of_lag(9), "lag": [{**PARTITION, "lag": 9, "log_end_bound": "interpolated"}]}
+    found = both(unsure, sure) if turned else both(sure, unsure)
+    last = rows(found, "trend_runs")[-1]
+    assert last["lag_per_day_bound"] == "estimated"
+    lag = rows(found, "trend_lag")[-1]
+    bounds = lag["earlier_lag_bound"], lag["lag_bound"]
+    assert bounds == (("estimated", "exact") if turned else ("exact", "estimated"))
+    assert lag["grown_bound"] == "estimated"
+    exact = both(sure, of_lag(9))
+    assert rows(exact, "trend_runs")[-1]["lag_per_day_bound"] == "exact"
+    assert rows(exact, "trend_lag")[-1]["grown_bound"] == "exact"
+    if not turned:
+        (lines,) = lines_of(found.long_tables, found.figures)
+        assert {each.text for each in lines.worse} == {
+            "lag of all groups: 5 before, ~ 9 now (~ +4 a day)",
+            "lag of g: 5 before, ~ 9 now (~ +4 a day)",
+        }
+
+
+def test_a_sum_that_lacks_partitions_says_how_many() -> None:
+    found = both({}, of_lag(5, lag_not_told=3))
+    assert "lag: that of 3 partitions is not known" in rows(found, "trend_runs")[-1]["reason"]
 
 
 def many(day: int, step: int) -> Audit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from analytics.questions.answer import Answer
 from analytics.questions.trend.question import TrendSettings, trend
+from reports.trend.lines import lines_of
 from tests.support.held_runs import Audit
 
 GROUP = {
@@ -198,6 +200,172 @@ def test_snapshots_are_compared_though_each_is_named_after_its_folder(is_snapsho
     # It is no disk of a broker's, whatever it takes.
     assert (disk["full_at"], disk["full_bound"]) == (None, "unknown")
     assert ("not of the disk of one broker" in disk["reason"]) == is_snapshot
+
+
+def usage(size: int, copy: str = "broker-1", **more: Any) -> dict[str, Any]:
+    return {
+        "topic": "__consumer_offsets",
+        "partition": 0,
+        "copy": copy,
+        "is_leading": True,
+        "file_bytes": size,
+        **more,
+    }
+
+
+def of_sizes(before: int, now: int, **given_now: Any) -> tuple[Audit, Audit]:
+    return (
+        Audit(1, tables={"partition_usage": [usage(before)]}),
+        Audit(2, tables={"partition_usage": [usage(now)]}, given=given_now),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "why"),
+    [
+        (500, 500, "does not grow"),
+        (500, 400, "does not grow"),
+        (500, 501, "not fill it within a hundred years"),
+    ],
+)
+def test_of_a_disk_whose_part_in_the_dump_does_not_fill_it_nothing_is_promised(
+    before: int, now: int, why: str
+) -> None:
+    """What else lies on it may fill it tomorrow."""
+    found = answer(*of_sizes(before, now), disk_bytes=10**9)
+    (disk,) = rows(found, "trend_disks")
+    assert (disk["full_at"], disk["full_bound"]) == (None, "unknown")
+    assert disk["bytes_per_day"] == now - before
+    assert why in disk["reason"]
+    assert "what else lies on the disk is not in the dump" in disk["reason"]
+
+
+@pytest.mark.parametrize("before", [900, 1100])
+def test_a_disk_that_is_full_is_full_now_at_whatever_rate(before: int) -> None:
+    found = answer(*of_sizes(before, 1000), disk_bytes=1000)
+    (disk,) = rows(found, "trend_disks")
+    assert (disk["full_at"], disk["full_bound"]) == (disk["as_of"], "at_latest")
+    (lines,) = lines_of(found.long_tables, found.figures)
+    (line,) = lines.limits[:1]
+    assert line.text == (
+        "the disk of broker-1 (1.0 kB) is full, or larger than --disk-size: "
+        "1.0 kB of it are in the dump"
+    )
+
+
+def test_a_disk_grows_by_the_partitions_that_both_runs_have() -> None:
+    def segments(**sizes: int) -> list[dict[str, Any]]:
+        return [
+            {"topic": topic, "partition": 0, "copy": "broker-1", "size_bytes": size}
+            for topic, size in sizes.items()
+        ]
+
+    before, now = of_sizes(100, 110)
+    audits = (
+        replace(before, tables={**before.tables, "data_segments": segments(a=50, moved=700)}),
+        replace(now, tables={**now.tables, "data_segments": segments(a=70, new=20)}),
+    )
+    (disk,) = rows(answer(*audits, disk_bytes=500), "trend_disks")
+    assert (disk["file_bytes"], disk["bytes_per_day"]) == (200, 30)
+    assert disk["full_at"] - disk["as_of"] == timedelta(days=10)
+
+
+NODES = {
+    "the same broker in a folder of another name": ("b-2", {"b-1": 1}, {"b-2": 1}, 100),
+    "another broker in a folder of the same name": ("b-1", {"b-1": 1}, {"b-1": 2}, None),
+    "no broker is known, and the folder has another name": ("b-2", {}, {}, None),
+    "no broker is known of one of both": ("b-1", {"b-1": 1}, {}, 100),
+}
+
+
+@pytest.mark.parametrize("case", NODES)
+def test_copies_are_of_one_broker_where_their_node_ids_say_so(case: str) -> None:
+    name, before, now, rate = NODES[case]
+    found = answer(
+        Audit(1, tables={"partition_usage": [usage(100, "b-1")]}, given={"nodes": before}),
+        Audit(2, tables={"partition_usage": [usage(200, name)]}, given={"nodes": now}),
+        disk_bytes=1000,
+    )
+    assert rows(found, "trend_runs")[-1]["bytes_per_day"] == rate
+    (disk,) = rows(found, "trend_disks")
+    assert (disk["copy"], disk["bytes_per_day"]) == (name, rate)
+    if rate is None:
+        assert disk["reason"] == "the run before has no copy of that broker"
+
+
+@pytest.mark.parametrize("keeps", [True, None])
+@pytest.mark.parametrize("turned", [False, True], ids=["then", "now"])
+def test_a_snapshot_that_goes_on_from_an_earlier_one_shows_no_growth_of_logs(
+    keeps: bool | None, turned: bool
+) -> None:
+    """It keeps what the cleaner has removed: it grows though the log does not."""
+    given = [{"snapshot_copies": frozenset({"broker-1"})} for _ in range(2)]
+    given[turned]["keeps_cleaned"] = keeps  # type: ignore[assignment]
+    found = answer(
+        *(
+            Audit(day, tables={"partition_usage": [usage(100 * day)]}, given=of_run)
+            for day, of_run in enumerate(given, 1)
+        )
+    )
+    last = rows(found, "trend_runs")[-1]
+    assert (last["file_bytes"], last["bytes_per_day"]) == (200, None)
+    assert "goes on from an earlier one" in last["reason"]
+
+
+def test_of_several_snapshots_of_a_partition_one_is_counted() -> None:
+    copies = frozenset({"monday", "tuesday"})
+    both = [usage(100, "monday", is_leading=False), usage(150, "tuesday")]
+    audits = [
+        Audit(day, tables={"partition_usage": both}, given={"snapshot_copies": copies})
+        for day in (1, 2)
+    ]
+    assert rows(answer(*audits), "trend_runs")[-1]["bytes_per_day"] == 0
+
+
+def test_a_broker_in_a_folder_called_snapshot_is_no_snapshot() -> None:
+    audits = [
+        Audit(day, tables={"partition_usage": [usage(100 * day, "snapshot")]}) for day in (1, 2)
+    ]
+    (disk,) = rows(answer(*audits, disk_bytes=1000), "trend_disks")
+    assert (disk["bytes_per_day"], disk["full_bound"]) == (100, "at_latest")
+
+
+def test_runs_that_are_less_than_a_minute_apart_have_no_rates() -> None:
+    tables = {
+        "groups": [GROUP],
+        "audited_groups": [{"group_id": "g", "lag": 5, "lag_not_told": 0, "complete": True}],
+        "lag": [
+            {
+                "group_id": "g",
+                "topic": "t",
+                "partition": 0,
+                "lag": 5,
+                "loss_in_ms": 50_000,
+                "loss_in_bound": "exact",
+            }
+        ],
+        "partition_usage": [usage(100)],
+    }
+    later = {
+        **tables,
+        "audited_groups": [{"group_id": "g", "lag": 7, "lag_not_told": 0, "complete": True}],
+        "lag": [{**tables["lag"][0], "lag": 7, "loss_in_ms": 40_000}],
+        "partition_usage": [usage(120)],
+    }
+    close, apart = 59 / 86_400, 60 / 86_400
+    for days, is_rate in ((close, False), (apart, True)):
+        found = answer(Audit(0, tables=tables), Audit(days, tables=later), disk_bytes=1000)
+        last, lag = rows(found, "trend_runs")[-1], rows(found, "trend_lag")[-1]
+        (disk,) = rows(found, "trend_disks")
+        rates = last["lag_per_day"], last["bytes_per_day"], lag["grown_per_day"]
+        rates = *rates, disk["bytes_per_day"], disk["full_at"]
+        assert [each is not None for each in rates] == [is_rate] * len(rates)
+        assert lag["grown"] == 2
+        assert bool(rows(found, "trend_retention")) == is_rate
+        assert codes(found) == (set() if is_rate else {"trend_too_close"})
+        if not is_rate:
+            why = "both runs are less than a minute apart"
+            assert all(why in each["reason"] for each in (last, lag, disk))
 
 
 def test_without_any_run_there_is_nothing() -> None:
