@@ -131,7 +131,7 @@ class CommandGroup(click.Group):
 
 INTERRUPTION = "interrupted; no unfinished result was left behind"
 STUCK = "interrupted while a store did not answer; what was unfinished is removed by the next run"
-_HEARS_WITHIN, _ENDS_WITHIN = 2.0, 15.0
+_HEARS_WITHIN, _ENDS_WITHIN, _BETWEEN_CALLS = 2.0, 15.0, 0.1
 """Seconds."""
 _WAKES = signal.SIGURG
 """Ignored where nothing handles it, and used for nothing else."""
@@ -209,6 +209,9 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    # A shell's job in the background shall not hear of it.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt)
     _watch_interruptions()
     withhold_libraries()
     keep_freed_memory()
@@ -306,7 +309,8 @@ def _watch_interruptions() -> None:
 
 def _end_where_stuck(heard: int) -> None:
     while (number := os.read(heard, 1)[0]) != signal.SIGTERM:
-        if number == signal.SIGINT:
+        # More than once: a wait that begins just now is not ended by what came before it.
+        while number == signal.SIGINT and not _REACHED.wait(_BETWEEN_CALLS):
             signal.pthread_kill(threading.main_thread().ident or 0, _WAKES)
     if _REACHED.wait(_HEARS_WITHIN):
         time.sleep(_ENDS_WITHIN)
