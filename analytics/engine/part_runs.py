@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from analytics.contracts import table_of_frame
 from analytics.locations import make_folder, open_location
-from analytics.replay.log.row_columns import arrow_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parted_table import Order, PartedTable, by_key
 from analytics.workspace import read_staged
@@ -241,6 +241,6 @@ def _write(folder: str, name: str, rows: pa.Table, groups: GroupBucket | None) -
     long = max(_ROW_GROUP_BYTES * rows.num_rows // max(rows.nbytes, 1), 1)
     with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as file:
         file.write_table(rows, row_group_size=min(long, _ROW_GROUP))
-        if groups is not None:
-            file.add_key_value_metadata(groups.label)
+        if groups is not None and "group_id" in rows.column_names:
+            file.add_key_value_metadata(groups.label_of(polars_rows(rows.select(["group_id"]))))
     return location

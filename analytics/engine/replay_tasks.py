@@ -346,7 +346,7 @@ def _write_part(staging: str, name: str, rows: pl.DataFrame, groups: GroupBucket
     ) as file:
         file.write_table(written)
         if groups is not None:
-            file.add_key_value_metadata(groups.label)
+            file.add_key_value_metadata(groups.label_of(rows))
     return Part(folder_of(name), path, rows.height)
 
 

@@ -14,205 +14,41 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from analytics.engine.part_runs import GroupPart
 from analytics.errors import WorkspaceError
 from analytics.locations import open_location
-from analytics.replay.log.row_columns import polars_rows
+from analytics.replayed.group_rows import (
+    GROUP,
+    GroupFile,
+    GroupFiles,
+    GroupRows,
+    StoredGroups,
+    whole,
+)
 from analytics.tables.buckets import BucketFiles, GroupBucket, rows_of_bucket
-from analytics.tables.parted_table import PartedTable
 from analytics.tables.record_keys import spread
-from analytics.tables.stored_tables import EVERY, EVERYTHING
 from analytics.workspace import reading
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
     from analytics.tables.stored_tables import StoredTables
 
-_GROUP: Final = "group_id"
 _WRITTEN_BYTES: Final = 16 << 20
 _MOST_PARTS: Final = 400
-"""So many files are open at the same time."""
+"""So many parts are made at most of rows that are laid out, or of those of a bucket."""
 _SOME_MORE: Final = 2
 """Buckets with so many times the rows are still read as they are."""
 _MOST_READS: Final = 8
 """So many times a file is read at most, each time for some of its groups."""
-
-Keep = Callable[[pl.DataFrame], pl.DataFrame]
-"""Returns the rows of some that are wanted; for Spark a function of a module, or a partial."""
-
-
-def frame_of(rows: pa.Table) -> pl.DataFrame:
-    """Return an Arrow table as a frame."""
-    return pl.DataFrame(pl.from_arrow(rows))
-
-
-# What rows of groups are read of.
-
-
-class GroupRows(NamedTuple):
-    """Rows that are of groups, and nobody knows where those of which groups are.
-
-    Attributes:
-        pieces: The rows, some after the others; at least one frame, possibly without rows.
-        group: The id of the group of a row.
-        left_out: Columns that say of which group a row is, and nothing more.
-    """
-
-    pieces: Iterable[pl.DataFrame]
-    group: pl.Expr
-    left_out: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class StoredGroups:
-    """Rows of a table of a workspace that has `group_id` among its columns.
-
-    Attributes:
-        tables: Where it is, as far as groups are wanted.
-        name: Its name.
-        columns: Those that are read.
-        where: Which rows are; None is all.
-        keep: Takes those that are read, and returns those that are wanted; None is all.
-        left_out: Columns that say of which group a row is, and nothing more.
-        paths: Its files that are read; None is all.
-    """
-
-    tables: StoredTables
-    name: str
-    columns: Sequence[str]
-    where: pc.Expression | None = None
-    keep: Keep | None = None
-    left_out: Sequence[str] = ()
-    paths: tuple[str, ...] | None = None
-
-    def by_file(self) -> Iterator[_GroupFile]:
-        """Yield what each file says of its rows.
-
-        Raises:
-            WorkspaceError: A file is damaged.
-        """
-        filesystem = self.tables.workspace.filesystem
-        for path in self.tables.files(self.name):
-            with reading(path), filesystem.open_input_file(path) as source:
-                yield _group_file(source, replace(self, paths=(path,)))
-
-    def num_rows(self, files: Sequence[_GroupFile]) -> int:
-        """Return how many rows are wanted, of all that are in its files."""
-        if self.where is None and self.tables.selection == EVERYTHING:
-            return sum(each.rows for each in files)
-        return self.tables.count(self.name, where=self.where)
-
-    def together(self, others: Sequence[StoredGroups]) -> StoredGroups:
-        """Return what reads the files of this and of others."""
-        paths = chain.from_iterable(each.paths or () for each in (self, *others))
-        return replace(self, paths=tuple(paths))
-
-    def none_of_them(self) -> StoredGroups:
-        """Return what reads no file."""
-        return replace(self, paths=())
-
-    def pieces(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows, some after the others; at least one frame."""
-        if self.paths is None:
-            found = self.tables.pieces(
-                self.name, self.columns, EVERY if self.where is None else self.where
-            )
-        else:
-            read = partial(self.tables.read, self.name, self.columns, self.where)
-            nothing = self.tables.schema(self.name).empty_table().select(list(self.columns))
-            found = chain([nothing], (read([path]) for path in self.paths))
-        for each in found:
-            yield _wanted_rows(frame_of(each), self.keep)
-
-
-@dataclass(frozen=True)
-class PartedGroups:
-    """Rows of a table in parts that has `group_id` among its columns.
-
-    Attributes:
-        table: The table.
-        columns: Those that are read.
-        keep: Takes those that are read, and returns those that are wanted; None is all.
-        left_out: Columns that say of which group a row is, and nothing more.
-    """
-
-    table: PartedTable
-    columns: Sequence[str]
-    keep: Keep | None = None
-    left_out: Sequence[str] = ()
-
-    def by_file(self) -> Iterator[_GroupFile]:
-        """Yield what each part says of its rows."""
-        for part in self.table.parts:
-            only = replace(self, table=replace(self.table, parts=[part]))
-            if not isinstance(part, str):
-                yield _GroupFile(None, part.num_rows, only)
-                continue
-            filesystem, path = open_location(part)
-            with reading(path), filesystem.open_input_file(path) as source:
-                yield _group_file(source, only)
-
-    def num_rows(self, files: Sequence[_GroupFile]) -> int:
-        """Return how many rows are in its parts."""
-        return sum(each.rows for each in files)
-
-    def together(self, others: Sequence[PartedGroups]) -> PartedGroups:
-        """Return what reads the parts of this and of others."""
-        parts = chain.from_iterable(each.table.parts for each in (self, *others))
-        return replace(self, table=replace(self.table, parts=list(parts)))
-
-    def none_of_them(self) -> PartedGroups:
-        """Return what reads no part."""
-        return replace(self, table=replace(self.table, parts=[]))
-
-    def pieces(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows, some after the others; at least one frame."""
-        for each in self.table.scan(self.columns):
-            yield _wanted_rows(polars_rows(each), self.keep)
-
-
-GroupFiles = StoredGroups | PartedGroups
-"""Rows in files that may say of which groups they are."""
-
-
-def stored_rows(
-    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression | None = None
-) -> GroupRows:
-    """Return rows of a table of a workspace, to be laid out with others."""
-    return GroupRows(StoredGroups(tables, name, columns, where).pieces(), pl.col(_GROUP))
-
-
-class _GroupFile(NamedTuple):
-    groups: GroupBucket | None
-    rows: int
-    source: Any
-
-
-def _group_file(source: pa.NativeFile, files: GroupFiles) -> _GroupFile:
-    footer = pq.read_metadata(source)
-    return _GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
-
-
-def _wanted_rows(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
-    return rows if keep is None else keep(rows)
-
-
-def whole(source: GroupRows | GroupFiles) -> pl.DataFrame:
-    """Return all rows together."""
-    pieces = source.pieces if isinstance(source, GroupRows) else source.pieces()
-    return pl.concat(pieces).drop(source.left_out)
-
-
-# Their parts.
+_LAID_OUT: Final = 3
+"""Rows that are laid out are read, written and read again."""
 
 
 class RowsByTable(Mapping[str, pl.DataFrame]):
@@ -277,6 +113,10 @@ def whole_group_parts(
         The parts, as long as what was laid out of them is there; several can be sent to other
         processes.
     """
+    sources = {
+        name: source.matched() if isinstance(source, StoredGroups) else source
+        for name, source in sources.items()
+    }
     files = {
         name: list(source.by_file())
         for name, source in sources.items()
@@ -290,7 +130,8 @@ def whole_group_parts(
     if rows <= at_once:
         yield [GroupPart(partial(_rows_of_all, sources))]
         return
-    buckets, parts = _division([each for some in files.values() for each in some], rows, at_once)
+    division = _division([each for some in files.values() for each in some], rows, at_once)
+    buckets, parts = division.buckets, division.parts
     by_bucket = [_files_of_bucket(files, number, buckets) for number in range(buckets)]
     others = {name: _others(source, files, name, buckets) for name, source in sources.items()}
     laid_out = {name: each for name, each in others.items() if each is not None}
@@ -321,31 +162,53 @@ def _rows_of_all(sources: Mapping[str, GroupRows | GroupFiles]) -> RowsByTable:
     return RowsByTable({name: partial(whole, each) for name, each in sources.items()})
 
 
-def _division(files: Sequence[_GroupFile], rows: int, at_once: int) -> tuple[int, int]:
-    """Return by how many buckets files are read, and in how many parts rows are.
+class _Division(NamedTuple):
+    """How rows are divided.
 
-    A part is of a bucket, or of a part of one where it has many rows.
+    Attributes:
+        too_many: How many more rows a part has than are held together.
+        cost: How many rows are read and written.
+        buckets: By how many buckets files are read.
+        parts: In how many parts all rows are: each is of a bucket, or of a part of one where that
+            has many rows.
     """
-    told: Counter[int] = Counter()
-    for each in files:
-        if each.groups is not None:
-            told[each.groups.parts] += each.rows
-    if not told:
+
+    too_many: int
+    cost: int
+    buckets: int
+    parts: int
+
+
+def _division(files: Sequence[GroupFile], rows: int, at_once: int) -> _Division:
+    """Return the division that holds no more rows than are wanted, and reads the fewest."""
+    labels = {each.groups.parts for each in files if each.groups is not None}
+    if not labels:
         parts = parts_for(rows, at_once)
-        return parts, parts
-    buckets = max(told, key=lambda parts: sum(told[each] for each in told if each % parts == 0))
+        return _Division(0, rows * _LAID_OUT, parts, parts)
+    return min(_divided(files, buckets, rows, at_once) for buckets in labels)
+
+
+def _divided(files: Sequence[GroupFile], buckets: int, rows: int, at_once: int) -> _Division:
+    """Return the division by a number of buckets; files that do not say theirs are laid out."""
     of_bucket: Counter[int] = Counter()
+    elsewhere = max(rows - sum(each.rows for each in files), 0)
     for each in files:
         if each.groups is not None and each.groups.is_within(buckets):
             of_bucket[each.groups.part % buckets] += each.rows
-    elsewhere = rows - of_bucket.total()
-    most = max(of_bucket.values(), default=0) + elsewhere // buckets
-    reads = 1 if most <= _SOME_MORE * at_once else -(-most // at_once)
-    return buckets, buckets * min(reads, _MOST_READS, max(_MOST_PARTS // buckets, 1))
+        else:
+            elsewhere += each.rows
+    # Of all rows of the files those may be few that are wanted.
+    share = min(rows / max(of_bucket.total() + elsewhere, 1), 1)
+    most = int(max(of_bucket.values(), default=0) * share) + elsewhere // buckets
+    needed = 1 if most <= _SOME_MORE * at_once else -(-most // at_once)
+    reads = min(needed, _MOST_READS, max(_MOST_PARTS // buckets, 1))
+    too_many = max(-(-most // reads) - _SOME_MORE * at_once, 0)
+    cost = of_bucket.total() * reads + elsewhere * _LAID_OUT
+    return _Division(too_many, cost, buckets, buckets * reads)
 
 
 def _files_of_bucket(
-    files: Mapping[str, Sequence[_GroupFile]], number: int, buckets: int
+    files: Mapping[str, Sequence[GroupFile]], number: int, buckets: int
 ) -> dict[str, GroupFiles]:
     """Return by name what reads the files that have rows of a bucket's groups alone."""
     found: dict[str, GroupFiles] = {}
@@ -364,7 +227,7 @@ def _files_of_bucket(
 
 def _others(
     source: GroupRows | GroupFiles,
-    files: Mapping[str, Sequence[_GroupFile]],
+    files: Mapping[str, Sequence[GroupFile]],
     name: str,
     buckets: int,
 ) -> GroupRows | None:
@@ -379,7 +242,7 @@ def _others(
     if not its:
         return None
     others = its[0].together(its[1:])
-    return GroupRows(others.pieces(), pl.col(_GROUP), source.left_out)
+    return GroupRows(others.pieces(), pl.col(GROUP), source.left_out)
 
 
 def _none_of_them(source: GroupRows | GroupFiles) -> GroupFiles:
@@ -519,7 +382,7 @@ class _TableRead:
             _check_folder(self.folder)
             found += rows_of_bucket(self.folder, groups.part, name)
         if self.files is not None:
-            wanted = [groups.has(pl.col(_GROUP))] if self.has_others else []
+            wanted = [groups.has(pl.col(GROUP))] if self.has_others else []
             left_out = self.files.left_out
             found += [each.filter(*wanted).drop(left_out) for each in self.files.pieces()]
         return pl.concat(found)

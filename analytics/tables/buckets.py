@@ -7,6 +7,7 @@ made of a bucket has rows of its groups and of no others, and its files say whic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,18 +30,22 @@ if TYPE_CHECKING:
 # Arrow files of buckets: rows in any order are laid out so that each bucket is read by itself.
 
 _ENDS: Final = ".arrow"
+MOST_OPEN: Final = 400
+"""So many files are open at the same time: systems allow a process a thousand."""
 
 
 class BucketFiles(ExitStack):
     """Files that stay open while rows of a table come, one for each bucket.
 
-    ``{place}/{bucket}/{table}/{name}.arrow``; with several names several write at the same time.
+    ``{place}/{bucket}/{table}/{turn}-{name}.arrow``; with several names several write at the same
+    time. Where there are more buckets than files may be open, a bucket has a file of each turn.
     """
 
     def __init__(self, place: str, table: str, name: str = "rows") -> None:
         super().__init__()
-        self._path = f"{place}/%d/{table}", f"{name}{_ENDS}"
+        self._folder, self._name = f"{place}/%d/{table}", f"{name}{_ENDS}"
         self._open: dict[int, ipc.RecordBatchFileWriter] = {}
+        self._turn = 0
 
     def add(self, rows: pl.DataFrame, bucket: pl.Expr) -> None:
         """Lay rows out; `bucket` is the number of each one's bucket."""
@@ -62,10 +67,15 @@ class BucketFiles(ExitStack):
 
     def _write(self, bucket: int, rows: pa.Table) -> None:
         if bucket not in self._open:
-            folder, name = self._path
-            filesystem, root = open_location(folder % bucket)
+            if len(self._open) == MOST_OPEN:
+                self.close()
+                self._open.clear()
+                self._turn += 1
+            filesystem, root = open_location(self._folder % bucket)
             make_folder(filesystem, root)
-            sink = self.enter_context(filesystem.open_output_stream(f"{root}/{name}"))
+            # Files are read in the order of their names.
+            path = f"{root}/{self._turn:06}-{self._name}"
+            sink = self.enter_context(filesystem.open_output_stream(path))
             writer = ipc.new_file(sink, rows.schema, options=ipc.IpcWriteOptions(compression="lz4"))
             self._open[bucket] = self.enter_context(writer)
         self._open[bucket].write_table(rows)
@@ -97,7 +107,8 @@ def rows_of_bucket(
 # Files that say of which groups their rows are.
 
 _LABEL: Final = "groupscope.groups"
-_OF: Final = " of "
+_GROUP: Final = "group_id"
+_WORDS: Final = re.compile(rb"(\d+) of (\d+)")
 
 
 class GroupBucket(NamedTuple):
@@ -109,13 +120,23 @@ class GroupBucket(NamedTuple):
     @classmethod
     def of_file(cls, metadata: Mapping[bytes, bytes] | None) -> Self | None:
         """Return of which groups a Parquet file says that all its rows are; None says nothing."""
-        part, _, parts = (metadata or {}).get(_LABEL.encode(), b"").decode().partition(_OF)
-        return cls(int(part), int(parts)) if part.isdecimal() and parts.isdecimal() else None
+        words = _WORDS.fullmatch((metadata or {}).get(_LABEL.encode(), b""))
+        if words is None:
+            return None
+        found = cls(*map(int, words.groups()))
+        return found if found.part < found.parts else None
 
-    @property
-    def label(self) -> dict[str, str]:
-        """What a Parquet file says in its metadata."""
-        return {_LABEL: f"{self.part}{_OF}{self.parts}"}
+    def label_of(self, rows: pl.DataFrame) -> dict[str, str]:
+        """Return what a Parquet file says in its metadata of the groups of its rows.
+
+        That is nothing where one is not of these: nobody would look for it in this file. A row of
+        no group lies where a group without a name does.
+
+        Args:
+            rows: Those of the file; of what has no `group_id` nothing is said.
+        """
+        is_true = _GROUP in rows.columns and rows.select(self.has(pl.col(_GROUP)).all()).item()
+        return {_LABEL: f"{self.part} of {self.parts}"} if is_true else {}
 
     def is_within(self, parts: int) -> bool:
         """Return whether all these groups are in one bucket of so many."""

@@ -24,8 +24,17 @@ def write_rows(staging: Staging, name: str, rows: pa.Table) -> Part:
 
 def _written(staging: Staging, file: str, name: str, rows: pa.Table) -> Part:
     filesystem, path = _place_for(staging, file)
-    pq.write_table(rows, path, filesystem=filesystem)
+    pq.write_table(without_labels(rows), path, filesystem=filesystem)
     return part_of(name, path, rows.num_rows)
+
+
+def without_labels(rows: pa.Table) -> pa.Table:
+    """Return rows without what the metadata of files says that they were read of.
+
+    Arrow hands on the metadata of the first file of a table, and writes it into others: they would
+    say that their rows are of the groups of that file (`GroupBucket`).
+    """
+    return rows.replace_schema_metadata(None)
 
 
 def write_parts(staging: Staging, name: str, rows: PartedTable) -> list[Part]:
@@ -63,10 +72,10 @@ def write_parquet(rows: PartedTable, location: str) -> None:
 
 def _write_in_order(rows: PartedTable, filesystem: fs.FileSystem, path: str) -> int:
     """Return how many rows were written."""
-    count = 0
-    with pq.ParquetWriter(path, rows.schema, filesystem=filesystem) as writer:
+    count, schema = 0, rows.schema.remove_metadata()
+    with pq.ParquetWriter(path, schema, filesystem=filesystem) as writer:
         for each in rows.pieces():
-            writer.write_table(each.cast(rows.schema))
+            writer.write_table(each.cast(schema))
             count += each.num_rows
     return count
 

@@ -110,7 +110,6 @@ class StoredTables:
         name: str,
         columns: Sequence[str] | None = None,
         where: pc.Expression | None = None,
-        files: Sequence[str] | None = None,
     ) -> pa.Table:
         """Read a table; columns and conditions are pushed down to its files.
 
@@ -118,13 +117,12 @@ class StoredTables:
             name: Of a state, history or evaluation table ("committed_offsets").
             columns: The columns that are needed; None is all of the contract.
             where: Which rows are needed, beside the selection.
-            files: Which of its files are read; None is all.
 
         Raises:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            return self._scanner(name, columns, where, files).to_table()
+            return self._scanner(name, columns, where).to_table()
 
     def files(self, name: str) -> list[str]:
         """Return the files of a table."""
@@ -142,7 +140,7 @@ class StoredTables:
         with reading(self.workspace.path(folder_of(name))):
             texts = [each.name for each in table(name).columns if each.type == "string"]
             kind = ds.ParquetFileFormat(dictionary_columns=texts)
-            found, wanted = self._there(name, kind), self._condition(name, None)
+            found, wanted = self._there(name, kind), self.condition(name, None)
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
@@ -157,18 +155,32 @@ class StoredTables:
         return {each for rows in pieces for each in pc.unique(rows[column]).to_pylist()}
 
     def pieces(
-        self, name: str, columns: Sequence[str], where: pc.Expression = EVERY
+        self,
+        name: str,
+        columns: Sequence[str],
+        where: pc.Expression = EVERY,
+        files: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
         """Yield the rows of a table of any size that fulfil a condition, some at a time.
 
         The first piece has no rows: who puts pieces together has their columns in any case.
 
+        Args:
+            name: Of the table.
+            columns: Those that are needed.
+            where: The condition.
+            files: Which of its files are read; None is all.
+
         Raises:
             WorkspaceError: The workspace has no such table.
         """
         with reading(self.workspace.path(folder_of(name))):
-            found, wanted = self._there(name), self._condition(name, where)
-            yield pa.schema([found.schema.field(each) for each in columns]).empty_table()
+            every = self._there(name)
+            yield pa.schema([every.schema.field(each) for each in columns]).empty_table()
+            if files is not None and not files:
+                return
+            found = every if files is None else self._of_files(files, every.schema)
+            wanted = self.condition(name, where)
             for each in batches_by_file(found, _names(name, columns), wanted):
                 yield pa.Table.from_batches([each])
 
@@ -187,7 +199,7 @@ class StoredTables:
         rows = 0
         for name in names:
             with reading(self.workspace.path(folder_of(name))):
-                rows += count_by_file(self._there(name), self._condition(name, where))
+                rows += count_by_file(self._there(name), self.condition(name, where))
         return rows
 
     def schema(self, name: str) -> pa.Schema:
@@ -201,15 +213,16 @@ class StoredTables:
         name: str,
         columns: Sequence[str] | None,
         where: pc.Expression | None,
-        files: Sequence[str] | None = None,
     ) -> ds.Scanner:
-        found = self._there(name, files=files)
-        return found.scanner(columns=_names(name, columns), filter=self._condition(name, where))
+        found = self._there(name)
+        return found.scanner(columns=_names(name, columns), filter=self.condition(name, where))
 
-    def _condition(self, name: str, where: pc.Expression | None) -> pc.Expression | None:
+    def condition(self, name: str, where: pc.Expression | None) -> pc.Expression | None:
+        """Return which rows of a table are read: those that are wanted, and fulfil a condition."""
         wanted = where
-        for each in self._selected(name):
-            wanted = each if wanted is None else wanted & each
+        with reading(self.workspace.path(folder_of(name))):
+            for each in self._selected(name):
+                wanted = each if wanted is None else wanted & each
         return wanted
 
     def _selected(self, name: str) -> list[pc.Expression]:
@@ -249,9 +262,8 @@ class StoredTables:
         self,
         name: str,
         kind: ds.FileFormat | None = None,
-        files: Sequence[str] | None = None,
     ) -> ds.Dataset:
-        found = self._dataset_or_none(name, kind) if files is None else self._of_files(name, files)
+        found = self._dataset_or_none(name, kind)
         if found is None:
             raise WorkspaceError(f"{self.workspace.location} has no table {name}: replay it again")
         return found
@@ -268,10 +280,9 @@ class StoredTables:
         with reading(path):
             return table_in(self.workspace.filesystem, path, kind=kind)
 
-    def _of_files(self, name: str, files: Sequence[str]) -> ds.Dataset:
-        schema, filesystem = self._dataset(name).schema, self.workspace.filesystem
-        with reading(self.workspace.path(folder_of(name))):
-            return ds.dataset(list(files), schema=schema, filesystem=filesystem, format="parquet")
+    def _of_files(self, files: Sequence[str], schema: pa.Schema) -> ds.Dataset:
+        filesystem = self.workspace.filesystem
+        return ds.dataset(list(files), schema=schema, filesystem=filesystem, format="parquet")
 
 
 def _names(name: str, columns: Sequence[str] | None) -> list[str]:

@@ -29,13 +29,9 @@ from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged,
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import AROUND
+from analytics.replayed.group_rows import frame_of, stored_rows
 from analytics.replayed.records import Records
-from analytics.replayed.whole_groups import (
-    frame_of,
-    group_parts,
-    stored_parts,
-    stored_rows,
-)
+from analytics.replayed.whole_groups import group_parts, stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS

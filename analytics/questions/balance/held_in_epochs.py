@@ -15,8 +15,9 @@ from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.spans import LIFE
 from analytics.replay.metadata.topics import named_topics, topic_names
+from analytics.replayed.group_rows import GroupRows, frame_of
 from analytics.replayed.records import Records
-from analytics.replayed.whole_groups import GroupRows, frame_of, parts_for
+from analytics.replayed.whole_groups import parts_for
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 

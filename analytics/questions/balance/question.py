@@ -22,7 +22,7 @@ from analytics.questions.balance.evaluated import ALTERNATIVES
 from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
 from analytics.questions.question import Question
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS

@@ -28,7 +28,7 @@ from analytics.questions.cluster.comparison import (
 )
 from analytics.questions.cluster.state_fields import KEY
 from analytics.replayed.cluster_answers import snapshot_at
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from schemas.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import polars as pl
 
 from analytics.replay.log.rules import replay_rules
 from analytics.replayed.cluster_answers import snapshot_at
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

@@ -35,14 +35,8 @@ from analytics.questions.data_quality.judged_table import (
 )
 from analytics.questions.question import Question
 from analytics.replay.log.row_columns import arrow_rows
-from analytics.replayed.whole_groups import (
-    GroupRows,
-    RowsByTable,
-    frame_of,
-    group_parts,
-    parts_for,
-    stored_parts,
-)
+from analytics.replayed.group_rows import GroupRows, frame_of
+from analytics.replayed.whole_groups import RowsByTable, group_parts, parts_for, stored_parts
 from analytics.tables.buckets import packed
 from analytics.tables.stored_tables import KINDS, StoredTables, batches_by_file, count_by_file
 from analytics.workspace import DATA_LOGS, DECODED, EVALUATIONS, HISTORY, STATE, reading

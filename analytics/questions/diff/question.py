@@ -40,7 +40,8 @@ from analytics.questions.diff.changes import (
     topics_born_again,
 )
 from analytics.questions.question import Question
-from analytics.replayed.whole_groups import frame_of, parts_of_both
+from analytics.replayed.group_rows import frame_of
+from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE

@@ -60,14 +60,10 @@ from analytics.replay.offsets.commit_rows import (
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.replayed.cluster_answers import coordinator_leaders, ends_statement
 from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.group_rows import GroupRows, StoredGroups, whole
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of
-from analytics.replayed.whole_groups import (
-    GroupRows,
-    StoredGroups,
-    whole,
-    whole_group_parts,
-)
+from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.buckets import packed
 from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS

@@ -41,16 +41,17 @@ from analytics.questions.findings.incidents import (
 )
 from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replayed.group_rows import PartedGroups, StoredGroups
 from analytics.replayed.replayed_workspace import instant_of
-from analytics.replayed.whole_groups import PartedGroups, StoredGroups, whole_group_parts
+from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import SEVERITIES, FindingRule, record_sources
 
 if TYPE_CHECKING:
     from analytics.questions.findings.wording import Phrasing
     from analytics.redaction.redactor import Redactor
+    from analytics.replayed.group_rows import GroupFiles
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-    from analytics.replayed.whole_groups import GroupFiles
 
 # The rules of an audit as they were applied: thresholds, and how much each found.
 

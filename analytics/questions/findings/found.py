@@ -37,7 +37,8 @@ from analytics.questions.findings.finding_rows import (
 from analytics.questions.findings.rows_for_rules import JudgedTables, StoredRows, scan_for
 from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
-from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
+from analytics.replayed.group_rows import GroupRows
+from analytics.replayed.whole_groups import group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable
 from schemas.finding_rules import SEVERITIES, FindingRule
 

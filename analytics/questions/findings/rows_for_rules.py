@@ -18,15 +18,16 @@ from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.evidence import columns_of_records, tables_of_records
 from analytics.questions.findings.finding_rows import mask_of
 from analytics.replay.log.row_columns import arrow_rows
-from analytics.replayed.whole_groups import PartedGroups, StoredGroups, whole_group_parts
+from analytics.replayed.group_rows import PartedGroups, StoredGroups
+from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas import table, tables
 from schemas.finding_rules import FindingRule
 
 if TYPE_CHECKING:
     from analytics.engine.part_runs import GroupPart
+    from analytics.replayed.group_rows import GroupFiles
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
-    from analytics.replayed.whole_groups import GroupFiles
     from analytics.tables.stored_tables import StoredTables
     from schemas.manifest import Manifest
 

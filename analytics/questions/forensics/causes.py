@@ -19,7 +19,7 @@ from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.words import CANNOT_TELL, LOST, LOW, badness
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:

@@ -21,13 +21,9 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
+from analytics.replayed.group_rows import PartedGroups, frame_of
 from analytics.replayed.records import Records
-from analytics.replayed.whole_groups import (
-    PartedGroups,
-    frame_of,
-    parts_of_both,
-    whole_group_parts,
-)
+from analytics.replayed.whole_groups import parts_of_both, whole_group_parts
 from analytics.tables.parted_table import Order, PartedTable
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from schemas.evaluation_rules import harmless_verdicts

@@ -46,7 +46,7 @@ from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
 from analytics.questions.timeline.question import GROUP_EVENTS, TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from analytics.tables.parted_table import PartedTable, PartedTables
 
 if TYPE_CHECKING:

@@ -49,14 +49,10 @@ from analytics.replay.log.losses import with_marks_of
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
+from analytics.replayed.group_rows import PartedGroups, frame_of
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
-from analytics.replayed.whole_groups import (
-    PartedGroups,
-    frame_of,
-    stored_parts,
-    whole_group_parts,
-)
+from analytics.replayed.whole_groups import stored_parts, whole_group_parts
 from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, table

@@ -23,9 +23,10 @@ from analytics.questions.rebalances.epochs import (
     stored_again,
 )
 from analytics.replay.groups.group_records import CLASSIC
+from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
-from analytics.replayed.whole_groups import frame_of, stored_parts
+from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 
 if TYPE_CHECKING:

@@ -40,8 +40,9 @@ from analytics.replay.history.partition_history import unclean_takeovers
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
+from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
-from analytics.replayed.whole_groups import frame_of, parts_of_both
+from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas.releases import release_key

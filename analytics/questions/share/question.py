@@ -58,10 +58,11 @@ from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.cluster_answers import ends_statement
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
+from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names
-from analytics.replayed.whole_groups import frame_of, group_parts, parts_for
+from analytics.replayed.whole_groups import group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE

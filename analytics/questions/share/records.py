@@ -19,9 +19,9 @@ from analytics.questions.share.state_topic import PLACE_COLUMNS, StateLogs
 from analytics.questions.share.steps import share_steps
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.losses import with_marks_of_records
+from analytics.replayed.group_rows import GroupRows, frame_of, stored_rows
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
-from analytics.replayed.whole_groups import GroupRows, frame_of, stored_rows
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, table
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.effective_commits import COMMIT, ended_commits
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from analytics.tables.decoded_records import records_folder
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading

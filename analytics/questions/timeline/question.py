@@ -43,8 +43,9 @@ from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.log_times import disputed
 from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.group_rows import StoredGroups, frame_of
 from analytics.replayed.pending_at import frames_until
-from analytics.replayed.whole_groups import StoredGroups, frame_of, whole_group_parts
+from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import Order, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS

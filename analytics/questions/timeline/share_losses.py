@@ -42,7 +42,7 @@ from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import internal_partition, share_key
 from analytics.replay.share.share_fold import fold
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 

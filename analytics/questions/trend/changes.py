@@ -17,7 +17,8 @@ from analytics.questions.table_orders import order_of
 from analytics.questions.trend.figures import ESTIMATED, frames
 from analytics.questions.trend.runs import AuditedRun, Pair
 from analytics.replay.log.row_columns import TIME, arrow_rows, polars_rows
-from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
+from analytics.replayed.group_rows import GroupRows
+from analytics.replayed.whole_groups import group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable
 
 CANNOT_TELL: Final = "cannot_tell"

@@ -23,7 +23,7 @@ from analytics.questions.usage.sums import BY
 from analytics.questions.usage.tables import KnownState, UsageAsked, usage_tables
 from analytics.replay.dump.times import end_of
 from analytics.replay.dump.times import milliseconds as milliseconds_of
-from analytics.replayed.whole_groups import StoredGroups
+from analytics.replayed.group_rows import StoredGroups
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.workspace import Workspace

@@ -20,12 +20,13 @@ import pyarrow.compute as pc
 
 from analytics.engine.part_runs import GroupPart
 from analytics.replay.log.row_columns import polars_rows
-from analytics.replayed.whole_groups import GroupRows, whole_group_parts
+from analytics.replayed.group_rows import GroupRows
+from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
 from schemas import INTERNAL_TOPICS, record_types
 
 if TYPE_CHECKING:
-    from analytics.replayed.whole_groups import GroupFiles
+    from analytics.replayed.group_rows import GroupFiles
     from analytics.workspace import Workspace
 
 COMMITS: Final = "offset_commit"

@@ -60,7 +60,7 @@ from analytics.questions.usage.records import (
 )
 from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
-from analytics.replayed.whole_groups import GroupRows
+from analytics.replayed.group_rows import GroupRows
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CONSUMER_OFFSETS, table
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from analytics.gaps.gap import Gap
     from analytics.questions.usage.accounts import Identity
     from analytics.questions.usage.cleaner import LogSettings
-    from analytics.replayed.whole_groups import GroupFiles
+    from analytics.replayed.group_rows import GroupFiles
     from analytics.workspace import Workspace
     from schemas.manifest import Manifest
 

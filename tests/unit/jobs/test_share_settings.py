@@ -23,7 +23,7 @@ from analytics.questions.share.settings import (
     settings_found,
 )
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SINCE_MS = round(SINCE.timestamp() * 1000)

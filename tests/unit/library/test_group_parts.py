@@ -10,7 +10,8 @@ import pytest
 
 from analytics.errors import WorkspaceError
 from analytics.replayed import whole_groups as module
-from analytics.replayed.whole_groups import GroupRows, group_parts, parts_for
+from analytics.replayed.group_rows import GroupRows
+from analytics.replayed.whole_groups import group_parts, parts_for
 
 GROUPS = [f"group-{number}" for number in range(50)]
 COMMITS = pl.DataFrame({"group": GROUPS * 7, "offset": range(350)})

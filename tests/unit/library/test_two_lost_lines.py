@@ -19,7 +19,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.election_losses import election_losses
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import lost_lines
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.workspaces.replayed import Replayed

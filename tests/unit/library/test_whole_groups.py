@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import polars as pl
 import pyarrow as pa
@@ -16,18 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.contracts import table_of_frame
-from analytics.decode.selection import Selection
+from analytics.decode.selection import Selection, names_wanted
 from analytics.engine.part_runs import PartAnswer, PartRunner
-from analytics.replayed.whole_groups import (
-    GroupRows,
-    PartedGroups,
-    StoredGroups,
-    stored_parts,
-    whole_group_parts,
-)
+from analytics.replayed.group_rows import GroupRows, PartedGroups, StoredGroups
+from analytics.replayed.whole_groups import stored_parts, whole_group_parts
 from analytics.tables.buckets import GroupBucket
-from analytics.tables.parted_table import BY_GROUP
-from analytics.tables.staged_tables import write_rows
+from analytics.tables.parted_table import BY_GROUP, PartedTable
+from analytics.tables.staged_tables import write_parts, write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
 from tests.support.contract_rows import rows_of
@@ -58,6 +54,13 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return space
 
 
+def write_labelled(path: Path, rows: pa.Table, groups: GroupBucket) -> None:
+    """Write a file as a task of a replay does: Arrow takes its metadata for that of its schema."""
+    with pq.ParquetWriter(path, rows.schema, store_schema=False) as file:
+        file.write_table(rows)
+        file.add_key_value_metadata(groups.label_of(pl.DataFrame(pl.from_arrow(rows))))
+
+
 def in_buckets(root: Path, parts: Mapping[str, int]) -> Workspace:
     """Return one with a file a bucket, each of which says its groups; a table has so many."""
     for name, count in parts.items():
@@ -68,10 +71,8 @@ def in_buckets(root: Path, parts: Mapping[str, int]) -> Workspace:
             groups = GroupBucket(number, count)
             some = every.filter(groups.has(pl.col("group_id")))
             if some.height:
-                made = table_of_frame(name, some)
-                with pq.ParquetWriter(folder / f"part-{number}.parquet", made.schema) as file:
-                    file.write_table(made)
-                    file.add_key_value_metadata(groups.label)
+                path = folder / f"part-{number}.parquet"
+                write_labelled(path, table_of_frame(name, some), groups)
     return Workspace(str(root))
 
 
@@ -129,13 +130,13 @@ def test_files_that_say_their_groups_are_read_once_and_laid_out_nowhere(
 ) -> None:
     monkeypatch.setattr("analytics.replayed.whole_groups._laid_out", None)
     read: Counter[str] = Counter()
-    whole = StoredTables.read
+    pieces = StoredTables.pieces
 
-    def counted(self: StoredTables, *args: Any) -> pa.Table:
+    def counted(self: StoredTables, *args: Any) -> Iterator[pa.Table]:
         read.update(args[3])
-        return whole(self, *args)
+        return pieces(self, *args)
 
-    monkeypatch.setattr(StoredTables, "read", counted)
+    monkeypatch.setattr(StoredTables, "pieces", counted)
     tables = StoredTables(bucketed)
     with stored_parts(tables, NEEDED, 8) as parts:
         assert [each.groups for each in parts] == [GroupBucket(number, 4) for number in range(4)]
@@ -202,3 +203,100 @@ def test_what_is_made_of_a_part_is_read_with_the_same_groups_again(
         assert {*each["groups"]["group_id"]} == here - {"z"}
         if has_loose_rows:
             assert {*each["loose"]["group_id"]} == here
+
+
+# What makes a file's word untrue, or its lack a matter.
+
+
+def test_tables_of_before_and_after_a_new_release_come_together(tmp_path: Path) -> None:
+    """A table whose files say nothing, another that says it, and one of which some files do."""
+    space = in_buckets(tmp_path, {"groups": 1, "group_epochs": 4})
+    for name, path in (("groups", "part-0"), ("group_epochs", "part-2")):
+        file = tmp_path / folder_of(name) / f"{path}.parquet"
+        pq.write_table(pq.read_table(file, partitioning=None).replace_schema_metadata(None), file)
+    for at_once in (1, 3, 8):
+        found = all_of(space, at_once)
+        assert len(found) > 1
+        epochs = counts(found, "group_epochs")
+        assert sum(epochs, Counter()) == Counter(SIZES)
+        for groups, some in zip(counts(found, "groups"), epochs, strict=True):
+            assert groups.keys() == some.keys() - {"z"}
+
+
+def _with_rows_of_others(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
+    own = rows["groups"].select("group_id", pl.lit("own").alias("of"))
+    others = pl.DataFrame(
+        {"group_id": [None, "a", "elsewhere"]}, {"group_id": pl.String}
+    ).with_columns(pl.lit("others").alias("of"))
+    return PartAnswer({"rows": pl.concat([own, others])})
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 6), st.integers(1, 12), st.integers(1, 30))
+def test_rows_of_other_groups_and_of_none_are_neither_lost_nor_doubled(
+    buckets: int, made_at_once: int, read_at_once: int
+) -> None:
+    with TemporaryDirectory() as root, TemporaryDirectory() as folder:
+        tables = StoredTables(in_buckets(Path(root), {"groups": buckets, "group_epochs": buckets}))
+        with stored_parts(tables, NEEDED, made_at_once) as parts:
+            answer = PartRunner(folder).run(_with_rows_of_others, parts, {"rows": BY_GROUP})
+            made = len(parts)
+        sources = {
+            "groups": StoredGroups(tables, "groups", ["group_id"]),
+            "rows": PartedGroups(answer.tables["rows"], ["group_id", "of"]),
+        }
+        with whole_group_parts(sources, read_at_once) as parts:
+            found = [dict(each.read()) for each in parts]
+    every = pl.concat(each["rows"] for each in found)
+    assert Counter(every.filter(of="own")["group_id"].to_list()) == Counter(SIZES.keys() - {"z"})
+    others = Counter(every.filter(of="others")["group_id"].to_list())
+    assert others == Counter(dict.fromkeys((None, "a", "elsewhere"), made))
+    for group in (None, "a", "elsewhere"):
+        has = pl.col("group_id").eq_missing(pl.lit(group, pl.String))
+        assert sum(not each["rows"].filter(has).is_empty() for each in found) == 1
+    for each in found:
+        own = each["rows"].filter(of="own")["group_id"].to_list()
+        assert sorted(own) == sorted(each["groups"]["group_id"].to_list())
+
+
+def test_rows_that_were_read_of_a_bucket_are_written_without_its_word(
+    bucketed: Workspace, tmp_path: Path
+) -> None:
+    """Arrow hands on what the first of several files says, and would write it into another."""
+    read = StoredTables(bucketed).read("group_epochs")
+    assert read.num_rows == sum(SIZES.values())
+    assert read.schema.metadata, "else there is nothing to hand on"
+    space = Workspace(str(tmp_path))
+    staging = space.prepare()
+    as_pieces = PartedTable.held(read).where(pl.col("epoch") >= 0)
+    parts = [write_rows(staging, "group_epochs", read)]
+    parts += write_parts(staging, "group_epochs", PartedTable.held(read))
+    parts += write_parts(staging, "group_epochs", as_pieces)
+    for each in parts:
+        assert GroupBucket.of_file(pq.read_metadata(each.path).metadata) is None
+
+
+def test_few_rows_of_few_buckets_do_not_decide_how_many_are_held(tmp_path: Path) -> None:
+    """A small table in two parts is laid out; the large one is not read in halves for it."""
+    tables = StoredTables(in_buckets(tmp_path, {"groups": 2, "group_epochs": 4}))
+    with stored_parts(tables, NEEDED, 4) as parts:
+        assert [each.groups for each in parts] == [GroupBucket(number, 4) for number in range(4)]
+
+
+def test_patterns_are_matched_to_names_once_and_not_file_by_file(bucketed: Workspace) -> None:
+    module = "analytics.tables.stored_tables.names_wanted"
+    with mock.patch(module, wraps=names_wanted) as matched:
+        found = all_of(bucketed, 3, Selection(("[b-z]",), ("d",)))
+    assert len(found) > 1
+    assert matched.call_count == len(NEEDED)
+    assert sum(counts(found, "group_epochs"), Counter()) == Counter({"b": 5, "c": 2, "z": 2})
+
+
+def test_what_a_file_lacks_and_nobody_asks_for_is_not_missed(tmp_path: Path) -> None:
+    space = in_buckets(tmp_path, {"groups": 2, "group_epochs": 2})
+    for path in (tmp_path / folder_of("group_epochs")).iterdir():
+        groups = GroupBucket.of_file(pq.read_metadata(path).metadata)
+        assert groups is not None
+        rows = pq.read_table(path, partitioning=None).drop_columns(["from_offset"])
+        write_labelled(path, rows, groups)
+    assert sum(counts(all_of(space, 3), "group_epochs"), Counter()) == Counter(SIZES)

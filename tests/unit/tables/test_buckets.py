@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.tables.buckets import Bucket, GroupBucket, buckets
+from analytics.tables import buckets as module
+from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, buckets, rows_of_bucket
+
+
+@given(st.lists(st.lists(st.integers(0, 6), max_size=20), max_size=6), st.integers(1, 8))
+def test_rows_lie_in_their_bucket_in_order_however_many_files_may_be_open(
+    pieces: list[list[int]], most_open: int
+) -> None:
+    numbered = enumerate(number for piece in pieces for number in piece)
+    rows = pl.DataFrame(list(numbered), {"place": pl.Int64, "bucket": pl.Int64}, orient="row")
+    with TemporaryDirectory() as folder, mock.patch.object(module, "MOST_OPEN", most_open):
+        with BucketFiles(folder, "table") as files:
+            for piece in pieces:
+                files.add(rows.head(len(piece)), pl.col("bucket"))
+                assert len(files._open) <= most_open
+                rows = rows.slice(len(piece))
+        for number in range(7):
+            found = [each["place"].to_list() for each in rows_of_bucket(folder, number, "table")]
+            mine = enumerate(number for piece in pieces for number in piece)
+            expected = [place for place, bucket in mine if bucket == number]
+            assert [place for some in found for place in some] == expected
+
 
 GROUPS, SHARES = "__consumer_offsets", "__share_group_state"
 
@@ -70,16 +92,38 @@ def test_a_group_is_in_one_bucket_and_in_one_of_each_division_of_it(
 
 @pytest.mark.parametrize(
     "metadata",
-    [None, {}, {b"groupscope.groups": b""}, {b"groupscope.groups": b"3"}, {b"other": b"3 of 4"}],
+    [
+        None,
+        {},
+        {b"other": b"3 of 4"},
+        *(
+            {b"groupscope.groups": words}
+            for words in (b"", b"3", b"3 of 0", b"4 of 4", b"\xff of 4")
+        ),
+    ],
 )
 def test_a_file_that_does_not_say_it_says_nothing(metadata: dict[bytes, bytes] | None) -> None:
     assert GroupBucket.of_file(metadata) is None
 
 
+BUCKET = GroupBucket(1, 2)
+NAMES = pl.DataFrame({"group_id": [*map(str, range(99))]})
+IN_IT, ELSEWHERE = (
+    NAMES.filter(GroupBucket(part, 2).has(pl.col("group_id")))["group_id"][0] for part in (1, 0)
+)
+
+
 def test_a_file_says_of_which_groups_its_rows_are(tmp_path: Path) -> None:
-    rows = pa.table({"group_id": ["a"]})
-    with pq.ParquetWriter(tmp_path / "file", rows.schema) as file:
-        file.write_table(rows)
-        file.add_key_value_metadata(GroupBucket(3, 40).label)
+    rows = pl.DataFrame({"group_id": [IN_IT]})
+    with pq.ParquetWriter(tmp_path / "file", rows.to_arrow().schema) as file:
+        file.write_table(rows.to_arrow())
+        file.add_key_value_metadata(BUCKET.label_of(rows))
     metadata = pq.read_metadata(tmp_path / "file").metadata
-    assert GroupBucket.of_file(metadata) == GroupBucket(3, 40)
+    assert GroupBucket.of_file(metadata) == BUCKET
+
+
+@pytest.mark.parametrize("others", [[ELSEWHERE], [IN_IT, ELSEWHERE], [IN_IT, None]])
+def test_a_file_with_rows_of_other_groups_or_of_none_says_nothing(others: list[str | None]) -> None:
+    assert BUCKET.label_of(pl.DataFrame({"group_id": [IN_IT, IN_IT]}))
+    assert BUCKET.label_of(pl.DataFrame({"group_id": others})) == {}
+    assert BUCKET.label_of(pl.DataFrame({"topic": [IN_IT]})) == {}

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
 from analytics.questions.share.open_transactions import COLUMNS, open_transactions
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from schemas import record_types
 from tests.unit.questions.share.backlog import BEGIN, time_of
 

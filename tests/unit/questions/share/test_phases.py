@@ -17,7 +17,7 @@ from analytics.questions.share.faults import FAULTS, faults_in_order, stuck_phas
 from analytics.questions.share.group_pictures import COLUMNS, phases
 from analytics.questions.share.question import ORDERS
 from analytics.replay.log.row_columns import arrow_rows
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from analytics.tables.parted_table import PartedTable
 from schemas import record_types
 from schemas.share_rules import share_rules

@@ -16,7 +16,7 @@ from analytics.questions.share.group_pictures import COLUMNS, KnownLogs, StepRec
 from analytics.questions.share.share_log import COLUMNS as STATE_COLUMNS
 from analytics.questions.share.share_log import share_log
 from analytics.questions.share.steps import share_steps
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from schemas import record_types
 from schemas.share_rules import share_rules
 from tests.support.decoded_here import decoded_here

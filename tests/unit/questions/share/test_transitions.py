@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.faults import forbidden_transitions
 from analytics.questions.share.share_log import COLUMNS, share_log
-from analytics.replayed.whole_groups import frame_of
+from analytics.replayed.group_rows import frame_of
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_here import decoded_here

@@ -12,8 +12,8 @@ from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
+from analytics.replayed.group_rows import frame_of
 from analytics.replayed.replayed_workspace import instant_of
-from analytics.replayed.whole_groups import frame_of
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

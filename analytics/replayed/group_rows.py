@@ -1,0 +1,196 @@
+"""What rows of groups are read of: files that may say of which groups they are, and other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from analytics.locations import open_location
+from analytics.replay.log.row_columns import polars_rows
+from analytics.tables.buckets import GroupBucket
+from analytics.tables.parted_table import PartedTable
+from analytics.tables.stored_tables import EVERY, EVERYTHING
+from analytics.workspace import reading
+
+if TYPE_CHECKING:
+    from analytics.tables.stored_tables import StoredTables
+
+GROUP: Final = "group_id"
+"""The column that says of which group a row is."""
+
+Keep = Callable[[pl.DataFrame], pl.DataFrame]
+"""Returns the rows of some that are wanted; for Spark a function of a module, or a partial."""
+
+
+def frame_of(rows: pa.Table) -> pl.DataFrame:
+    """Return an Arrow table as a frame."""
+    return pl.DataFrame(pl.from_arrow(rows))
+
+
+class GroupRows(NamedTuple):
+    """Rows that are of groups, and nobody knows where those of which groups are.
+
+    Attributes:
+        pieces: The rows, some after the others; at least one frame, possibly without rows.
+        group: The id of the group of a row.
+        left_out: Columns that say of which group a row is, and nothing more.
+    """
+
+    pieces: Iterable[pl.DataFrame]
+    group: pl.Expr
+    left_out: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class StoredGroups:
+    """Rows of a table of a workspace that has `group_id` among its columns.
+
+    Attributes:
+        tables: Where it is, as far as groups are wanted.
+        name: Its name.
+        columns: Those that are read.
+        where: Which rows are; None is all.
+        keep: Takes those that are read, and returns those that are wanted; None is all.
+        left_out: Columns that say of which group a row is, and nothing more.
+        paths: Its files that are read; None is all.
+    """
+
+    tables: StoredTables
+    name: str
+    columns: Sequence[str]
+    where: pc.Expression | None = None
+    keep: Keep | None = None
+    left_out: Sequence[str] = ()
+    paths: tuple[str, ...] | None = None
+
+    def by_file(self) -> Iterator[GroupFile]:
+        """Yield what each file says of its rows.
+
+        Raises:
+            WorkspaceError: A file is damaged.
+        """
+        filesystem = self.tables.workspace.filesystem
+        for path in self.tables.files(self.name):
+            with reading(path), filesystem.open_input_file(path) as source:
+                yield _file_of(source, replace(self, paths=(path,)))
+
+    def matched(self) -> StoredGroups:
+        """Return the same, with patterns matched to the names there are: once, not file by file."""
+        if self.tables.selection == EVERYTHING:
+            return self
+        everything = replace(self.tables, selection=EVERYTHING)
+        return replace(self, tables=everything, where=self.tables.condition(self.name, self.where))
+
+    def num_rows(self, files: Sequence[GroupFile]) -> int:
+        """Return how many rows are wanted, of all that are in its files."""
+        if self.where is None and self.tables.selection == EVERYTHING:
+            return sum(each.rows for each in files)
+        return self.tables.count(self.name, where=self.where)
+
+    def together(self, others: Sequence[StoredGroups]) -> StoredGroups:
+        """Return what reads the files of this and of others."""
+        paths = chain.from_iterable(each.paths or () for each in (self, *others))
+        return replace(self, paths=tuple(paths))
+
+    def none_of_them(self) -> StoredGroups:
+        """Return what reads no file."""
+        return replace(self, paths=())
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows, some after the others; at least one frame."""
+        where = EVERY if self.where is None else self.where
+        for each in self.tables.pieces(self.name, self.columns, where, self.paths):
+            yield _wanted_rows(frame_of(each), self.keep)
+
+
+@dataclass(frozen=True)
+class PartedGroups:
+    """Rows of a table in parts that has `group_id` among its columns.
+
+    Attributes:
+        table: The table.
+        columns: Those that are read.
+        keep: Takes those that are read, and returns those that are wanted; None is all.
+        left_out: Columns that say of which group a row is, and nothing more.
+    """
+
+    table: PartedTable
+    columns: Sequence[str]
+    keep: Keep | None = None
+    left_out: Sequence[str] = ()
+
+    def by_file(self) -> Iterator[GroupFile]:
+        """Yield what each part says of its rows."""
+        for part in self.table.parts:
+            only = replace(self, table=replace(self.table, parts=[part]))
+            if not isinstance(part, str):
+                yield GroupFile(None, part.num_rows, only)
+                continue
+            filesystem, path = open_location(part)
+            with reading(path), filesystem.open_input_file(path) as source:
+                yield _file_of(source, only)
+
+    def num_rows(self, files: Sequence[GroupFile]) -> int:
+        """Return how many rows are in its parts."""
+        return sum(each.rows for each in files)
+
+    def together(self, others: Sequence[PartedGroups]) -> PartedGroups:
+        """Return what reads the parts of this and of others."""
+        parts = chain.from_iterable(each.table.parts for each in (self, *others))
+        return replace(self, table=replace(self.table, parts=list(parts)))
+
+    def none_of_them(self) -> PartedGroups:
+        """Return what reads no part."""
+        return replace(self, table=replace(self.table, parts=[]))
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows, some after the others; at least one frame."""
+        for each in self.table.scan(self.columns):
+            yield _wanted_rows(polars_rows(each), self.keep)
+
+
+GroupFiles = StoredGroups | PartedGroups
+"""Rows in files that may say of which groups they are."""
+
+
+def stored_rows(
+    tables: StoredTables, name: str, columns: Sequence[str], where: pc.Expression | None = None
+) -> GroupRows:
+    """Return rows of a table of a workspace, to be laid out with others."""
+    return GroupRows(StoredGroups(tables, name, columns, where).pieces(), pl.col(GROUP))
+
+
+class GroupFile(NamedTuple):
+    """What a file says of its rows.
+
+    Attributes:
+        groups: Of which groups they are; None does not say.
+        rows: How many there are.
+        source: What reads this file alone.
+    """
+
+    groups: GroupBucket | None
+    rows: int
+    source: Any
+
+
+def _file_of(source: pa.NativeFile, files: GroupFiles) -> GroupFile:
+    footer = pq.read_metadata(source)
+    return GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
+
+
+def _wanted_rows(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
+    return rows if keep is None else keep(rows)
+
+
+def whole(source: GroupRows | GroupFiles) -> pl.DataFrame:
+    """Return all rows together."""
+    pieces = source.pieces if isinstance(source, GroupRows) else source.pieces()
+    return pl.concat(pieces).drop(source.left_out)
