@@ -377,6 +377,18 @@ def test_what_rests_on_a_log_that_was_not_read_to_its_end_is_not_contradicted(
     assert any(topic in (each["missing"] or "") for each in found)
 
 
+@pytest.mark.parametrize("options", [("--partitions", "0"), ("--topics", "__consumer_offsets")])
+def test_what_was_not_decoded_is_not_contradicted(
+    groupscope: Groupscope, changed: Callable[..., Path], tmp_path: Path, options: tuple[str, str]
+) -> None:
+    dump, workspace = changed(lambda row: row), tmp_path / "workspace"
+    assert groupscope("decode", dump, "--out", workspace, *options).returncode == 0
+    found = differences(workspace)
+    whys = {each["missing"] for each in found if each["verdict"] != "explained"}
+    assert whys == {"only some internal topics or partitions were decoded"}
+    assert "contradicts" not in {each["verdict"] for each in found}
+
+
 def test_a_file_of_answers_that_is_damaged_cannot_tell(taken: Path, tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     shutil.copytree(taken, dump)

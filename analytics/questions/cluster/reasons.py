@@ -44,6 +44,7 @@ _UNLISTED: Final = "brokers leave out groups that may not be described, without 
 _UNLISTED_TOPIC: Final = "brokers leave out topics that may not be described, without a word"
 _REFUSED: Final = "the cluster answered "
 _NOT_READ: Final = "what was written since could not be read: "
+_SOME_LOGS: Final = "only some internal topics or partitions were decoded"
 _NOT_ASKED_AGAIN: Final = "the group was not asked for again"
 _PLACE: Final = ("group_id", "topic", "partition")
 _LOG: Final = ["topic", "partition"]
@@ -84,6 +85,7 @@ def with_reasons(
         pl.when(is_hidden).then(pl.lit(_UNLISTED_TOPIC)),
         "missing",
         "unread",
+        pl.when(pl.col("value").is_null() & _is_of_some_logs(state)).then(pl.lit(_SOME_LOGS)),
         pl.when(~pl.col("is_asked_again")).then(pl.lit(not_again)),
     )
     rows = rows.with_columns(reason.alias("reason"), lacks.alias("missing"))
@@ -100,6 +102,12 @@ def with_reasons(
     return rows.with_columns(
         verdict.alias("verdict"), pl.col("missing").is_null().alias("complete")
     )
+
+
+def _is_of_some_logs(state: ReplayedWorkspace) -> pl.Expr:
+    """Return whether a decode run was to read some logs only, so that others may have the rest."""
+    options = state.manifest["options"]
+    return pl.lit(bool(options.get("topics") or options.get("partitions")))
 
 
 def _why_not_again(answers: pl.DataFrame) -> str:
