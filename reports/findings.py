@@ -164,7 +164,7 @@ def summary_of(
 
     Args:
         found: What was found.
-        said: Of the answer: `as_of`, `input`.
+        said: Of the answer: `as_of`, `input`, and by what it was asked: `filters`, `settings`.
         code: The exit code.
         fail_on: The option.
         command: What makes the same audit again.
@@ -183,6 +183,8 @@ def summary_of(
         "by_rule": dict(sorted(rules.items())),
         "suppressed": pc.sum(found.accepted["suppressed"], min_count=0).as_py(),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
+        "filters": list(said.get("filters", ())),
+        "settings": said.get("settings"),
         "changes": None if found.changes is None else _changes(found.changes),
         "incidents": as_values(found.incidents),
         "worst": worst.to_pylist(),

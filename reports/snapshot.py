@@ -12,7 +12,7 @@ _MOST_NAMED: Final = 3
 _VERDICTS: Final = {
     "contradicts": "that nothing explains",
     "explained": "explained by what was written or answered since",
-    "cannot_tell": "of which that cannot be told",
+    "cannot_tell": "that cannot be judged",
 }
 """By the verdicts of `cluster_differences`."""
 

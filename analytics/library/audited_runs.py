@@ -13,6 +13,7 @@ from analytics.gaps.internal_topics import filters_of
 from analytics.library.saved_runs import lacking, whole_partitions
 from analytics.locations import join
 from analytics.questions.trend.runs import AuditedRun
+from analytics.redaction.redactor import WITHHELD
 from analytics.replay.log.ends_at import cleaned_until, leading
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.side_files import read_bytes
@@ -53,10 +54,11 @@ def audited_run(location: str, cluster: str | None = None) -> AuditedRun:
         tables=StoredTables(space),
         logs=_logs(state.manifest),
         lacks=frozenset(f"{each['topic']}-{each['partition']}" for each in lacks),
-        filters=filters_in(filters_of(manifest)),
+        filters=_filters(manifest, summary, location),
         whole_partitions=_numbers(whole_partitions(state)),
         shows_history=not lacks and _shows_history(state.manifest),
         is_redacted=bool(manifest.get("redacted")),
+        settings=summary.get("settings"),
         snapshot_copies=frozenset(each["copy"] for each in manifest.get("snapshots", ())),
         keeps_cleaned=any(each.get("resumed_from") for each in manifest.get("snapshots", ())),
         nodes={
@@ -70,6 +72,17 @@ def audited_run(location: str, cluster: str | None = None) -> AuditedRun:
 def filters_in(filters: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
     """Return filters as `saved_runs` has them: `groups=parcel-*`."""
     return tuple(f"{option}={each}" for option in sorted(filters) for each in filters[option])
+
+
+def _filters(manifest: Manifest, summary: Mapping[str, Any], location: str) -> tuple[str, ...]:
+    """Return by which filters the workspace was made, and the audit asked."""
+    asked = (alone(each, location) for each in summary.get("filters", ()))
+    return tuple(dict.fromkeys((*filters_in(filters_of(manifest)), *asked)))
+
+
+def alone(text: str, run: str) -> str:
+    """Return a filter; one that is withheld is like no other run's."""
+    return f"{text} of {run}" if text.endswith(f"={WITHHELD}") else text
 
 
 def _numbers(partitions: Iterable[int] | None) -> frozenset[int] | None:

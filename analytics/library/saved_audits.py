@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import arrow_schema
-from analytics.library.audited_runs import DATA_LOGS, SNAPSHOTS
+from analytics.library.audited_runs import DATA_LOGS, SNAPSHOTS, alone
+from analytics.library.saved_runs import settings_digest
 from analytics.library.saved_tables import CLUSTER, RUN_ID, RUNS
 from analytics.questions.trend.runs import AuditedRun
-from analytics.redaction.redactor import WITHHELD
 from analytics.tables.parted_table import PartedTable
 from schemas import table
 
@@ -94,7 +94,7 @@ def _run(target: Target, row: Mapping[str, Any]) -> AuditedRun:
     tables = SavedTables(target, row, whole)
     partitions = row["whole_partitions"]
     as_of: datetime | None = row["as_of"]
-    is_redacted = set(json.loads(row["settings"])) == {"sha256"}
+    settings = json.loads(row["settings"])
     logs = _logs(tables)
     return AuditedRun(
         name=f"{target.schema}: {row[RUN_ID]}",
@@ -103,11 +103,12 @@ def _run(target: Target, row: Mapping[str, Any]) -> AuditedRun:
         tables=tables,
         logs=logs,
         lacks=frozenset(f"{each['topic']}-{each['partition']}" for each in row["lacks"]),
-        filters=tuple(_filter(each, row[RUN_ID]) for each in row["filters"]),
+        filters=tuple(alone(each, row[RUN_ID]) for each in row["filters"]),
         whole_partitions=None if partitions is None else frozenset(partitions),
         # The manifest alone says what compaction took.
         shows_history=False,
-        is_redacted=is_redacted,
+        is_redacted=set(settings) == {"sha256"},
+        settings=settings_digest(settings),
         snapshot_copies=_snapshot_copies(tables, logs),
         keeps_cleaned=None if logs is not None and SNAPSHOTS in logs else False,
     )
@@ -117,11 +118,6 @@ def _is_of_contract(target: Target, name: str) -> bool:
     """Return whether a table there has all columns that its contract has now."""
     there = set(target.spark.table(target.place(name)).columns)
     return {each.name for each in table(name).columns} <= there
-
-
-def _filter(text: str, run_id: str) -> str:
-    """Return a filter; one that is withheld is like no other."""
-    return f"{text} of {run_id}" if text.endswith(f"={WITHHELD}") else text
 
 
 def _logs(tables: SavedTables) -> frozenset[str] | None:

@@ -13,12 +13,14 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from analytics.decode.selection import Selection
 from analytics.engine.part_runs import PartRunner, release_freed_memory
 from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import Gap, gap_rows
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.library.audited_runs import audit_summary
+from analytics.library.audited_runs import audit_summary, filters_in
+from analytics.library.saved_runs import plain_settings, settings_digest
 from analytics.locations import join
 from analytics.questions.data_quality.data_docs import Validation
 from analytics.questions.data_quality.question import (
@@ -244,6 +246,7 @@ class _Audited:
         is_open: Whether a question was not answered, or not wholly.
         redactor: What took the names out; None where they are there.
         run: What tables are saved of; None where they are not.
+        filters: Which groups and topics were asked about, as `groups=parcel-*`.
     """
 
     state: Replayed
@@ -252,6 +255,7 @@ class _Audited:
     is_open: bool
     redactor: Redactor | None = None
     run: Run | None = None
+    filters: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -285,7 +289,9 @@ def _audited(
         )
         quality = DATA_QUALITY.ask(state, settings)
         checked = {name: quality.rows(name) for name in quality.tables}
-        yield _Audited(state, {OFFSET_VERDICTS: verdicts, **checked}, failed, is_open, run=run)
+        answers = {OFFSET_VERDICTS: verdicts, **checked}
+        filters = filters_in(Selection.of_options(options).options)
+        yield _Audited(state, answers, failed, is_open, run=run, filters=filters)
 
 
 def _redacted(
@@ -317,6 +323,7 @@ def _redacted(
         audited.is_open,
         redactor,
         None if audited.run is None else _without_names(audited.run, redactor),
+        tuple(f"{each.partition('=')[0]}={WITHHELD}" for each in audited.filters),
     )
 
 
@@ -327,7 +334,14 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     judged = {**judged_tables(state), **audited.answers}
     found = findings_of(state, judged, asked_of, PHRASING, audited.redactor)
     code = _exit_code(audited, found.counts, audit_options.fail_on)
-    said = {**state.response_metadata, "could_not_be_asked": audited.failed}
+    said = {
+        **state.response_metadata,
+        "could_not_be_asked": audited.failed,
+        "filters": audited.filters,
+        "settings": settings_digest(
+            plain_settings({**audit_options.settings, "given": state.settings})
+        ),
+    }
     changes = None if before is None else changes_in_parts(found.findings, before, state.runner)
     outcome = AuditFindings(
         found.findings,

@@ -344,6 +344,51 @@ def test_what_differs_contradicts_only_where_the_group_was_asked_for_again(
     assert (SECOND in found["missing"]) == (end == "cut")
 
 
+def unlike(kind: str) -> Callable[[Row], Row | None]:
+    """Answer other numbers of a kind."""
+
+    def change(row: Row) -> Row | None:
+        is_number = row["kind"] == kind and row["field"] in {"committed_offset", "start_offset"}
+        return {**row, "value": "987654"} if is_number else row
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "topic"),
+    [("offset", "__consumer_offsets"), ("share_partition", "__share_group_state")],
+)
+@pytest.mark.parametrize("kept", ["nothing", "the first batch"])
+def test_what_rests_on_a_log_that_was_not_read_to_its_end_is_not_contradicted(
+    changed: Callable[..., Path], kind: str, topic: str, kept: str
+) -> None:
+    """As where reading is refused half way, or `--max-bytes` is reached."""
+    dump = changed(unlike(kind))
+    assert {each["verdict"] for each in differences(dump) if each["kind"] == kind} == {
+        "contradicts"
+    }
+    for each in dump.glob(f"{topic}-*/*.log"):
+        content = each.read_bytes()
+        first = 12 + int.from_bytes(content[8:12], "big")
+        each.write_bytes(b"" if kept == "nothing" else content[:first])
+    found = [each for each in differences(dump) if each["kind"] in (kind, "group")]
+    assert found
+    assert {each["verdict"] for each in found} <= {"cannot_tell", "explained"}
+    assert any(topic in (each["missing"] or "") for each in found)
+
+
+@pytest.mark.parametrize("options", [("--partitions", "0"), ("--topics", "__consumer_offsets")])
+def test_what_was_not_decoded_is_not_contradicted(
+    groupscope: Groupscope, changed: Callable[..., Path], tmp_path: Path, options: tuple[str, str]
+) -> None:
+    dump, workspace = changed(lambda row: row), tmp_path / "workspace"
+    assert groupscope("decode", dump, "--out", workspace, *options).returncode == 0
+    found = differences(workspace)
+    whys = {each["missing"] for each in found if each["verdict"] != "explained"}
+    assert whys == {"only some internal topics or partitions were decoded"}
+    assert "contradicts" not in {each["verdict"] for each in found}
+
+
 def test_a_file_of_answers_that_is_damaged_cannot_tell(taken: Path, tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     shutil.copytree(taken, dump)

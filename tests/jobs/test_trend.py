@@ -317,6 +317,44 @@ def test_runs_whose_dumps_name_no_cluster_are_compared_where_a_person_does(
         assert unnamed == named[name]
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--group", "parcel-*"), ("--exclude-group", "parcel-*"), ("--topic", "no-such")],
+)
+def test_an_audit_of_some_groups_of_a_workspace_is_not_compared_with_one_of_all(
+    groupscope: Groupscope, audits: list[Path], tmp_path: Path, option: str, value: str
+) -> None:
+    some = tmp_path / "some"
+    result = groupscope(
+        *("audit", audits[-1], "--out", some, option, value, "--fail-on", "never", "--quiet")
+    )
+    assert result.returncode in {0, 3}, result.stderr
+    found = asked(groupscope, audits[0], some)
+    assert "trend_filters_differ" in {each["code"] for each in found["gaps"]}
+    assert {each["change"] for each in found["findings"]} <= {"cannot_tell"}
+    last = of_run(found["rules"], some)
+    assert {each["change"] for each in last} <= {"cannot_tell"}
+
+
+def test_an_audit_with_settings_that_a_person_gave_says_so(
+    groupscope: Groupscope, audits: list[Path], tmp_path: Path
+) -> None:
+    given, config = tmp_path / "given", tmp_path / "config.yaml"
+    config.write_text("offsets.retention.minutes: 1\n", encoding="utf-8")
+    result = groupscope(
+        *("audit", audits[-1], "--out", given, "--config", config, "--fail-on", "never", "--quiet")
+    )
+    assert result.returncode in {0, 3}, result.stderr
+    found = asked(groupscope, audits[0], given)
+    why = "both runs were given other settings of brokers"
+    of_expiry = [each for each in found["findings"] if each["rule"].startswith("offsets_expire")]
+    rules = {each["rule"]: each for each in of_run(found["rules"], given)}
+    assert all((each["change"], each["reason"]) == ("cannot_tell", why) for each in of_expiry)
+    assert any(why in (each["reason"] or "") for each in rules.values())
+    same = asked(groupscope, audits[0], audits[-1])
+    assert not any(why in (each["reason"] or "") for each in same["rules"])
+
+
 def test_a_workspace_of_another_version_is_refused_in_one_line(
     groupscope: Groupscope, audits: list[Path], tmp_path: Path
 ) -> None:

@@ -44,8 +44,10 @@ _UNLISTED: Final = "brokers leave out groups that may not be described, without 
 _UNLISTED_TOPIC: Final = "brokers leave out topics that may not be described, without a word"
 _REFUSED: Final = "the cluster answered "
 _NOT_READ: Final = "what was written since could not be read: "
+_SOME_LOGS: Final = "only some internal topics or partitions were decoded"
 _NOT_ASKED_AGAIN: Final = "the group was not asked for again"
 _PLACE: Final = ("group_id", "topic", "partition")
+_LOG: Final = ["topic", "partition"]
 
 
 def with_reasons(
@@ -83,6 +85,7 @@ def with_reasons(
         pl.when(is_hidden).then(pl.lit(_UNLISTED_TOPIC)),
         "missing",
         "unread",
+        pl.when(pl.col("value").is_null() & _is_of_some_logs(state)).then(pl.lit(_SOME_LOGS)),
         pl.when(~pl.col("is_asked_again")).then(pl.lit(not_again)),
     )
     rows = rows.with_columns(reason.alias("reason"), lacks.alias("missing"))
@@ -99,6 +102,12 @@ def with_reasons(
     return rows.with_columns(
         verdict.alias("verdict"), pl.col("missing").is_null().alias("complete")
     )
+
+
+def _is_of_some_logs(state: ReplayedWorkspace) -> pl.Expr:
+    """Return whether a decode run was to read some logs only, so that others may have the rest."""
+    options = state.manifest["options"]
+    return pl.lit(bool(options.get("topics") or options.get("partitions")))
 
 
 def _why_not_again(answers: pl.DataFrame) -> str:
@@ -222,9 +231,13 @@ def _with_memory(differences: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFra
 def _with_unread(
     differences: pl.DataFrame, answers: pl.DataFrame, state: ReplayedWorkspace
 ) -> pl.DataFrame:
-    """Add `unread`: why nobody knows what was written since where it would lie."""
+    """Add `unread`: what of the logs where it would lie the dump lacks, or was not read since."""
     failed = answers.filter((pl.col("kind") == "log_read") & pl.col("error").is_not_null())
-    failed = failed.unique(["topic", "partition"])
+    since = failed.select(
+        *_LOG, pl.concat_str(pl.lit(_NOT_READ), "error").alias("error"), pl.lit(1).alias("rank")
+    )
+    failed = pl.concat([_lacking(state), since]).sort("rank", *_LOG).unique(_LOG, keep="first")
+    failed = failed.sort("rank", *_LOG)
     groups = frame_of(state.tables.read("groups", ["group_id", "coordinator_partition"]))
     rows = differences.join(groups, "group_id", "left", nulls_equal=True)
     of_groups = failed.filter(pl.col("topic") == CONSUMER_OFFSETS)
@@ -233,9 +246,11 @@ def _with_unread(
         pl.col("partition").alias("coordinator_partition"), pl.col("error").alias("why")
     )
     rows = rows.join(why, "coordinator_partition", "left")
-    # Where a group would lie is not known here, nor where its share state does: any log may matter.
+    # Where a group would lie that the state lacks is not known here, nor where share state does:
+    # any log may matter. What the dump lacks of the group itself, `_with_gaps` says.
     anywhere, any_share = (
-        each["error"][0] if len(each) else None for each in (of_groups, of_shares)
+        each["error"][0] if len(each) else None
+        for each in (of_groups.filter(pl.col("rank") == 1), of_shares)
     )
     is_share = pl.col("kind") == SHARE_PARTITION
     reason = pl.coalesce(
@@ -243,7 +258,25 @@ def _with_unread(
         pl.when(pl.col("coordinator_partition").is_null()).then(pl.lit(anywhere, pl.String)),
         pl.when(is_share).then(pl.lit(any_share, pl.String)),
     )
-    return rows.with_columns(pl.concat_str(pl.lit(_NOT_READ), reason).alias("unread"))
+    return rows.with_columns(reason.alias("unread"))
+
+
+def _lacking(state: ReplayedWorkspace) -> pl.DataFrame:
+    """Return the logs of which the dump lacks records, and which: what they say is not all."""
+    manifest = state.manifest
+    absent = [
+        (topic, number, f"{topic}-{number} is not in the dump")
+        for topic, numbers in manifest["absent_partitions"].items()
+        for number in numbers
+    ]
+    lost = [
+        (each["topic"], each["partition"], each["lacks"])
+        for each in manifest["partitions"]
+        if each.get("is_leading", True) and each.get("lacks")
+    ]
+    schema = {"topic": pl.String, "partition": pl.Int32, "error": pl.String}
+    rows = pl.DataFrame([*absent, *lost], schema, orient="row")
+    return rows.with_columns(pl.lit(0).alias("rank"))
 
 
 def _with_gaps(rows: pl.DataFrame, state: ReplayedWorkspace) -> pl.DataFrame:

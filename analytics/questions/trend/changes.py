@@ -318,7 +318,8 @@ def topics_with_other_retention(run: AuditedRun, before: AuditedRun) -> tuple[st
 
     Of these the time that is left until retention comes is not of one measure.
     """
-    if not (run.tables.has("configs") and before.tables.has("configs")):
+    is_known = run.tables.has("configs") and before.tables.has("configs")
+    if not is_known or run.settings != before.settings:
         return None
     differing = _retention_settings(run) ^ _retention_settings(before)
     if any(kind != "topic" for kind, *_ in differing):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ["rule", "severity", "is_on", "was_applied", "thresholds", "findings"]
 _KNOW_ENDS: Final = ("lag", "share")
 """Questions whose answers rest on where logs end."""
+_GO_BY_SETTINGS: Final = ("expiration", "lag", "share", "usage")
+"""Questions whose answers rest on settings of brokers, topics and groups."""
 FIRST, WORSE, BETTER, AS_BEFORE = "first", "worse", "better", "as_before"
 
 _Rules = Mapping[str, Mapping[str, Any]]
@@ -54,19 +56,23 @@ def unjudged_rules(pair: Pair) -> Unjudged:
             gone[rule] = "this run did not apply the rule"
         elif rule in accepted_now:
             gone[rule] = "this run suppressed findings of the rule"
+        if pair.run.settings != pair.before.settings and _is_about(rule, _GO_BY_SETTINGS):
+            for whys in (new, gone):
+                whys.setdefault(rule, "both runs were given other settings of brokers")
     why_none = None if pair.difference is None else pair.difference.words
-    return Unjudged(why_none, new, gone, frozenset(filter(_is_of_lag, rules)))
+    of_lag = frozenset(each for each in rules if _is_about(each, _KNOW_ENDS))
+    return Unjudged(why_none, new, gone, of_lag)
 
 
-def _is_of_lag(rule: str) -> bool:
-    """Return whether a rule looks at where logs end; of a rule of another release it may."""
+def _is_about(rule: str, questions: tuple[str, ...]) -> bool:
+    """Return whether a rule looks at answers of questions; one of another release may."""
     tables = {each.name: each.table for each in finding_rules()}
-    return rule not in tables or tables[rule] in _of_lag()
+    return rule not in tables or tables[rule] in _tables_of(questions)
 
 
 @cache
-def _of_lag() -> frozenset[str]:
-    return frozenset(table for name in _KNOW_ENDS for table in question(name).tables)
+def _tables_of(questions: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(table for name in questions for table in question(name).tables)
 
 
 def rule_rows(

@@ -65,6 +65,7 @@ class AuditedRun:
         keeps_cleaned: One of them went on from an earlier one (`snapshot --resume`): it has records
             that the cleaner has removed from the logs since. None where nothing tells.
         nodes: Node ids of brokers' copies, by name; those that are not known are not there.
+        settings: A digest of the settings of Kafka that a person gave; None where nobody did.
     """
 
     name: str
@@ -80,6 +81,7 @@ class AuditedRun:
     snapshot_copies: frozenset[str] = frozenset()
     keeps_cleaned: bool | None = False
     nodes: Mapping[str, int] = field(default_factory=dict)
+    settings: str | None = None
 
     @property
     def instant(self) -> datetime:

@@ -21,6 +21,7 @@ from tests.support.held_runs import FIRST_DAY, Audit
 Row = Mapping[str, Any]
 RULE = "offsets_expired"
 LAG_RULE = "lag_growing"
+REBALANCE_RULE = "rebalances_frequent"
 
 
 def rows(found: Answer, name: str) -> list[dict[str, Any]]:
@@ -107,6 +108,37 @@ def test_what_a_rule_found_otherwise_is_neither_new_nor_gone(unlike: str, turned
     assert row["change"] == "cannot_tell"
     assert why in row["reason"]
     assert {each["change"] for each in rows(found, "trend_findings")} == {"cannot_tell"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "then", "now", "change"),
+    [
+        (RULE, None, None, "new"),
+        (RULE, "a", "a", "new"),
+        (RULE, "a", None, "cannot_tell"),
+        (RULE, None, "a", "cannot_tell"),
+        (RULE, "a", "b", "cannot_tell"),
+        (REBALANCE_RULE, "a", "b", "new"),
+    ],
+)
+def test_what_other_settings_of_brokers_make_of_a_dump_is_neither_new_nor_gone(
+    rule: str, then: str | None, now: str | None, change: str
+) -> None:
+    less = {"applied_rules": [applied(rule=rule)]}
+    more = {"applied_rules": [applied(1, rule=rule)], "findings": [finding("a", rule)]}
+    for tables, expected in (
+        ((less, more), change),
+        ((more, less), "gone" if change == "new" else change),
+    ):
+        audits = (
+            Audit(day, tables=each, given={"settings": settings})
+            for day, each, settings in zip((1, 2), tables, (then, now), strict=True)
+        )
+        found = trend([each.run() for each in audits], TrendSettings())
+        (row,) = rows(found, "trend_findings")
+        assert row["change"] == expected
+        if expected == "cannot_tell":
+            assert row["reason"] == "both runs were given other settings of brokers"
 
 
 def test_a_suppressed_finding_is_not_gone() -> None:
