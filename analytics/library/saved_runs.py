@@ -279,19 +279,19 @@ def plain_settings(value: Any, name: str = "") -> Any:  # noqa: ANN401 - of each
     return plain
 
 
-def settings_digest(asked: Mapping[str, Any]) -> str | None:
+def settings_digest(request: Mapping[str, Any]) -> str | None:
     """Return by which settings of Kafka an audit was asked; null by those of the dump alone.
 
     Args:
-        asked: Its settings, as `plain_settings` has them.
+        request: Its settings, as `plain_settings` has them.
     """
-    if set(asked) == {"sha256"}:
-        return str(asked["sha256"])
-    given = asked["given"]
+    if set(request) == {"sha256"}:
+        return str(request["sha256"])
+    given = request["given"]
     settings = {
         "brokers": given["brokers"],
         **{name: given["from_file"][name] for name in ("values", "groups")},
-        "retention_minutes": asked["retention_minutes"],
+        "retention_minutes": request["retention_minutes"],
     }
     return _digest(settings) if any(settings.values()) else None
 

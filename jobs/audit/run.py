@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +49,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.data_docs import earlier_pages, write_data_docs
+from jobs.audit.hook import run_hook
 from jobs.audit.page import page_of_workspace
 from jobs.cli.console import HeldConsole, command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
@@ -77,43 +76,6 @@ if TYPE_CHECKING:
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
     from jobs.workspaces.saved import Saving
-
-# `--on-findings COMMAND`: a command of the team's own that is told what an audit found.
-
-_SECONDS: Final = 300
-_MOST_CHARACTERS: Final = 2000
-
-
-def run_hook(console: Console, command: str, location: str, summary: str) -> None:
-    """Run a command with `summary.json` on its standard input, and its path as last argument.
-
-    What it prints goes to stderr. That it fails, or takes longer than five minutes, is said, and
-    changes nothing of the audit.
-
-    Args:
-        console: Where it is said.
-        command: As a shell would split it; no shell runs.
-        location: Of the file.
-        summary: What is in it.
-    """
-    try:
-        words = shlex.split(command)
-        ran = subprocess.run(  # noqa: S603 - the team's own command
-            [*words, location],
-            input=summary.encode(),
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        console.error(f"--on-findings {command}: {error}")
-        return
-    for printed in (ran.stdout, ran.stderr):
-        if text := printed.decode("utf-8", "replace").strip():
-            console.say(text[:_MOST_CHARACTERS])
-    if ran.returncode != 0:
-        console.error(f"--on-findings {command}: ended with {ran.returncode}")
-
 
 _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""

@@ -168,11 +168,12 @@ def _differences(state: ReplayedWorkspace, answers: pl.DataFrame) -> pl.DataFram
     )
     named = with_reasons(found, answers, state)
     return named.with_columns(
-        _shown("value").alias("snapshot_value"), _shown("answer").alias("cluster_value")
+        _without_client_names("value").alias("snapshot_value"),
+        _without_client_names("answer").alias("cluster_value"),
     )
 
 
-def _shown(name: str) -> pl.Expr:
+def _without_client_names(name: str) -> pl.Expr:
     """Return values without names of clients; of a member whether it is there."""
     is_member = (pl.col("field") == _MEMBER) & pl.col(name).is_not_null()
     shown = pl.when(~pl.col("field").is_in([*_HIDDEN, _MEMBER])).then(name)
