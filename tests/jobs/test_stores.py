@@ -95,7 +95,8 @@ def test_an_audit_from_a_store_into_a_store(
         there = counted.location(f"{scheme}/broker-1", scheme)
         out = counted.location(f"audited-{scheme}", scheme)
         metrics = counted.location(f"metrics-{scheme}.prom", scheme)
-        answer = groupscope("audit", there, "--out", out, "--metrics", metrics, "--format", "json")
+        beside = ("--metrics", metrics, "--format", "json")
+        answer = groupscope("audit", there, "--out", out, *beside, timeout=1200)
     assert 500 < len(proxy.requests) < MOST_REQUESTS, proxy.kinds()
     here = tmp_path / "audited"
     plain = groupscope(
