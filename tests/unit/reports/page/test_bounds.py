@@ -26,7 +26,7 @@ SHOWN = [
     for column in view.columns
     if column.bound is not None
 ]
-VALUES = {"time": AT, "number": 7, "duration": 456_000}
+VALUES = {"time": AT, "number": 7, "decimal": 7.5, "duration": 456_000}
 
 
 def test_every_column_that_bounds_another_is_named_by_it() -> None:
