@@ -309,14 +309,22 @@ def _watch_interruptions() -> None:
 
 def _end_where_stuck(heard: int) -> None:
     while (number := os.read(heard, 1)[0]) != signal.SIGTERM:
-        # More than once: a wait that begins just now is not ended by what came before it.
-        while number == signal.SIGINT and not _REACHED.wait(_BETWEEN_CALLS):
-            signal.pthread_kill(threading.main_thread().ident or 0, _WAKES)
+        if number == signal.SIGINT:
+            _wake_main_thread()
     if _REACHED.wait(_HEARS_WITHIN):
         time.sleep(_ENDS_WITHIN)
     if is_of_stores():
         _report_error(STUCK, INTERRUPTED)
         os._exit(INTERRUPTED)
+
+
+def _wake_main_thread() -> None:
+    # More than once: a wait that begins just now is not ended by what came before it. And not for
+    # ever: where a library hears of nothing, SIGTERM is to be read.
+    for _ in range(round(_HEARS_WITHIN / _BETWEEN_CALLS)):
+        if _REACHED.wait(_BETWEEN_CALLS):
+            return
+        signal.pthread_kill(threading.main_thread().ident or 0, _WAKES)
 
 
 def keep_traceback(error: Exception, arguments: Sequence[str]) -> str:
