@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +31,7 @@ from analytics.replayed.group_rows import (
     whole,
 )
 from analytics.tables.buckets import BucketFiles, GroupBucket, rows_of_bucket
+from analytics.tables.read_ahead import one_ahead
 from analytics.tables.record_keys import spread
 from analytics.workspace import reading
 
@@ -113,20 +113,14 @@ def whole_group_parts(
         The parts, as long as what was laid out of them is there; several can be sent to other
         processes.
     """
-    sources = {
+    in_files = {
         name: source.matched() if isinstance(source, StoredGroups) else source
         for name, source in sources.items()
-    }
-    files = {
-        name: list(source.by_file())
-        for name, source in sources.items()
         if not isinstance(source, GroupRows)
     }
-    rows = count + sum(
-        source.num_rows(files[name])
-        for name, source in sources.items()
-        if not isinstance(source, GroupRows)
-    )
+    sources = {name: in_files.get(name, source) for name, source in sources.items()}
+    files = {name: list(source.by_file()) for name, source in in_files.items()}
+    rows = count + sum(source.num_rows(files[name]) for name, source in in_files.items())
     if rows <= at_once:
         yield [GroupPart(partial(_rows_of_all, sources))]
         return
@@ -136,8 +130,7 @@ def whole_group_parts(
     others = {name: _others(source, files, name, buckets) for name, source in sources.items()}
     laid_out = {name: each for name, each in others.items() if each is not None}
     empty = {
-        name: next(iter(_none_of_them(sources[name]).pieces())).drop(sources[name].left_out)
-        for name in sources.keys() - laid_out.keys()
+        name: whole(in_files[name].none_of_them()) for name in sources.keys() - laid_out.keys()
     }
     with _folder(beside) if laid_out else nullcontext("") as folder:
         empty |= {name: _laid_out(folder, name, each, parts) for name, each in laid_out.items()}
@@ -245,11 +238,6 @@ def _others(
     return GroupRows(others.pieces(), pl.col(GROUP), source.left_out)
 
 
-def _none_of_them(source: GroupRows | GroupFiles) -> GroupFiles:
-    assert not isinstance(source, GroupRows), "rows in no files are laid out"
-    return source.none_of_them()
-
-
 def parts_for(rows: int, at_once: int) -> int:
     """Return into how many parts rows are laid out, so that no more are held than are wanted."""
     return min(max(-(-rows // at_once), 1), _MOST_PARTS)
@@ -333,16 +321,10 @@ def _folder(beside: str | None) -> Iterator[str]:
 def _laid_out(folder: str, name: str, rows: GroupRows, parts: int) -> pl.DataFrame:
     """Lay out a table, and return it without rows."""
     number = spread(rows.group) % parts
-    with BucketFiles(folder, name) as files, ThreadPoolExecutor(1) as writer:
-        written: Future[None] | None = None
-        # The next rows are read while these are written; no more wait to be.
-        for piece in _larger(rows.pieces):
+    with BucketFiles(folder, name) as files:
+        for piece in one_ahead(_larger(rows.pieces)):
             laid = piece.drop(rows.left_out)
-            if written is not None:
-                written.result()
-            written = writer.submit(files.add, laid, pl.lit(piece.select(number).to_series()))
-        if written is not None:
-            written.result()
+            files.add(laid, pl.lit(piece.select(number).to_series()))
     return laid.clear()
 
 

@@ -66,7 +66,7 @@ def write_parquet(rows: PartedTable, location: str) -> None:
         WorkspaceError: A part cannot be read.
     """
     filesystem, path = open_location(location)
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    make_folder(filesystem, path.rpartition("/")[0])
     _write_in_order(rows, filesystem, path)
 
 

@@ -206,7 +206,7 @@ def _findings_of_part(
     given_back: Mapping[str, RestoreCommands],
     rows: Mapping[str, pl.DataFrame],
 ) -> PartAnswer:
-    found = records_in(judgement.rules, judgement.as_of, rows)
+    found = records_in(judgement.rules, rows)
     records = {name: arrow_rows(each) for name, each in found.items()}
     tables = {each.table: arrow_rows(rows[each.table]) for each in judgement.rules}
     left, accepted = judgement.left(tables, held_records(records), given_back)

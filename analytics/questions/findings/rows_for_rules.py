@@ -177,21 +177,18 @@ def rows_for_rules(
 
 
 def records_in(
-    rules: Sequence[FindingRule], as_of: datetime, part: Mapping[str, pl.DataFrame]
+    rules: Sequence[FindingRule], part: Mapping[str, pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
-    """Return by name of a table what tells where the records of findings are.
+    """Return by name of a table what tells where the records of groups with findings are.
 
     Args:
         rules: Those that are applied to the part.
-        as_of: The instant asked about.
         part: Of `rows_for_rules`.
     """
     groups: dict[str, list[pl.Series]] = {}
     for rule in rules:
-        rows = part[rule.table]
-        about = mask_of(rule, arrow_rows(rows), as_of)
         for name in _tables_beside(rule):
-            groups.setdefault(name, []).append(rows[_GROUP].filter(pl.Series(about)))
+            groups.setdefault(name, []).append(part[rule.table][_GROUP])
     found = {}
     for name in part:
         if name.startswith(_RECORDS):
