@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from analytics.questions.data_quality.data_docs import data_docs
 from schemas import table
-from tests.support.browser import Browser, browser, missing
+from tests.support.browser import Browser, missing
 from tests.support.quality_rows import VALIDATION, judged_rows
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -29,12 +28,6 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_text(page.html, encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("path", PATHS)

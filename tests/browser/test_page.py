@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from reports.page.build import page_of
 from reports.page.forms import html_of
-from tests.support.browser import Browser, browser, missing
+from tests.support.browser import Browser, missing
 from tests.support.page_tables import AT, finding, workspace
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -62,12 +61,6 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     path = tmp_path_factory.mktemp("page") / "index.html"
     path.write_text(html_of(page_of(workspace(GROUPS, FINDINGS, TABLES))), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def test_it_asks_for_nothing_and_logs_nothing(window: Browser, page: Path) -> None:

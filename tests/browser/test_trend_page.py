@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from reports.trend.page import html_of, trend_page
-from tests.support.browser import Browser, browser, missing
+from tests.support.browser import Browser, missing
 from tests.support.trend_of_held import COMMAND, trend_of_held
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
@@ -21,12 +20,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "trend.html"
     path.write_text(html_of(made), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def test_it_asks_for_nothing_runs_nothing_and_logs_nothing(window: Browser, page: Path) -> None:
