@@ -3,6 +3,7 @@
     python -m benchmarks.generate OUT --size 100MB --segments 4 --groups 20000
     python -m benchmarks.generate OUT --kind share --size 20MB
     python -m benchmarks.generate OUT --codecs none,gzip,snappy,lz4,zstd --records-per-batch 20
+    python -m benchmarks.generate OUT --size 12GB --segments 50 --largest-share 0.4
 
 A few hundred batches are put together by hand (`benchmarks.templates`); a segment is many copies of
 them, in which numpy then writes what differs from copy to copy: offsets, times, groups, commits.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,7 @@ from benchmarks.codecs import compress
 from benchmarks.templates import BATCH_HEADER, Patch, Template, offsets_templates, share_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -82,6 +83,50 @@ def write_dump(folder: Path, options: Options, segments: int) -> list[Written]:
         path.parent.mkdir(parents=True, exist_ok=True)
         written.append(write_segment(path, options, number, partitions=segments))
     return written
+
+
+def write_skewed_dump(
+    folder: Path,
+    options: Options,
+    partitions: int,
+    largest_share: float,
+    segment_bytes: int = 100_000_000,
+) -> Iterator[Written]:
+    """Write a log directory, one partition of which holds a share of all bytes.
+
+    The log of a partition is cut into segments of some size, as `offsets.topic.segment.bytes` does.
+
+    Args:
+        folder: Where.
+        options: `size` is that of the whole dump.
+        partitions: Their number.
+        largest_share: Of all bytes, those of partition 0; the others share the rest alike.
+        segment_bytes: Of a segment file, at least, but for the last one of a partition.
+    """
+    of_others = (1 - largest_share) / (partitions - 1)
+    for number in range(partitions):
+        size = int(options.size * (of_others if number else largest_share))
+        log = folder / f"{KINDS[options.kind]}-{number}"
+        yield from _write_log(log, replace(options, size=size), number, partitions, segment_bytes)
+
+
+def _write_log(
+    folder: Path, options: Options, number: int, partitions: int, segment_bytes: int
+) -> Iterator[Written]:
+    """Write the segments of one partition."""
+    folder.mkdir(parents=True, exist_ok=True)
+    every = blocks(options, number, partitions)
+    base_offset = 0
+    while (block := next(every, None)) is not None:
+        path = folder / f"{base_offset:020d}.log"
+        with path.open("wb") as file:
+            size, batches, records = file.write(block.content), block.batches, block.records
+            while size < segment_bytes and (block := next(every, None)) is not None:
+                size += file.write(block.content)
+                batches += block.batches
+                records += block.records
+        base_offset += records
+        yield Written(path, size, batches, records)
 
 
 def write_segment(path: Path, options: Options, number: int = 0, *, partitions: int = 1) -> Written:
@@ -239,7 +284,13 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--kind", choices=sorted(KINDS), default="offsets")
     parser.add_argument("--size", type=parse_size, default=100_000_000, help="of each segment")
-    parser.add_argument("--segments", type=int, default=1)
+    parser.add_argument("--segments", type=int, default=1, help="one for each partition")
+    parser.add_argument(
+        "--largest-share",
+        type=float,
+        help="of all bytes, those of partition 0; --size is that of the dump, then, and segments "
+        "hold 100MB",
+    )
     parser.add_argument("--groups", type=int, default=20_000)
     parser.add_argument("--records-per-batch", type=int, default=6)
     parser.add_argument("--group-share", type=float, default=0.01, help="of records, of members")
@@ -256,7 +307,11 @@ def main() -> None:
         given.seed,
         given.group_share,
     )
-    for each in write_dump(given.out, options, given.segments):
+    if given.largest_share is None:
+        written: Iterable[Written] = write_dump(given.out, options, given.segments)
+    else:
+        written = write_skewed_dump(given.out, options, given.segments, given.largest_share)
+    for each in written:
         print(
             f"{each.path}: {each.size:,} bytes, {each.batches:,} batches, {each.records:,} records"
         )

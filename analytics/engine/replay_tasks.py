@@ -124,9 +124,17 @@ def sorted_rows(rows: Sequence[pl.DataFrame], name: str) -> pa.Table:
 # Records of a large dump laid out by bucket: a file is read once, whatever the number of buckets.
 #
 # What is written lies in the staging folder, as Arrow files that are quick to write and to read,
-# and goes with it.
+# and goes with it. A task writes a file for each bucket: with very many buckets that would be as
+# many as both multiplied. So records are laid into lots of buckets first, and then lot by lot.
 
-TASK_BYTES: Final = 8 << 20
+_LEAST_TASK_BYTES: Final = 8 << 20
+_MOST_TASK_BYTES: Final = 64 << 20
+_MOST_TASKS: Final = 256
+"""So many tasks lay records out before they are given more of them, as far as memory allows."""
+_LOT_BYTES: Final = 64 << 20
+"""Of decoded tables: what one task lays out of a lot, on average."""
+MOST_PARTS: Final = 256
+"""Into so many files a task divides the rows of a table."""
 _ROW: Final = "row"
 _PLACE: Final = ("topic", "partition", "offset", "timestamp", "key")
 """What tells whether a record counts, and its bucket."""
@@ -141,41 +149,138 @@ class RecordLayout:
         tasks: Files that are read, task by task.
         buckets: Into which they are laid.
         place: The folder for them.
+        width: Of so many buckets a lot is; one is the bucket itself.
     """
 
     cut: Cut
     tasks: Sequence[Sequence[RecordFile]]
     buckets: Sequence[Bucket]
     place: str
+    width: int = 1
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(each.size for files in self.tasks for each in files)
 
     def run(self, number: int) -> str:
         """Lay out the files of one task; return what the names of this attempt's files end with."""
         attempt = uuid.uuid4().hex
         for index, each in enumerate(self.tasks[number]):
             topic = _topic_of(each.table)
-            bucket = _bucket_of(each.table, topic, self.buckets)
+            lot = _bucket_of(each.table, topic, self.buckets) // self.width
             with BucketFiles(self.place, each.table, f"{number}-{index}-{attempt}") as files:
                 for rows in self.cut.reader.batches(each):
                     placed = polars_rows(rows.select(_PLACE)).with_row_index(_ROW)
                     kept = self.cut.cut_rows(each.table, placed.filter(pl.col("topic") == topic))
                     is_whole = kept.height == rows.num_rows
                     counting = rows if is_whole else rows.take(kept[_ROW].to_arrow())
-                    files.add_rows(counting, kept.select(bucket).to_series().to_numpy())
+                    files.add_rows(counting, kept.select(lot).to_series().to_numpy())
         return attempt
 
 
-def record_layout(cut: Cut, buckets: Sequence[Bucket], place: str) -> RecordLayout:
-    """Return the work of laying all records out."""
+@dataclass(frozen=True)
+class LotLayout:
+    """Lays the records of lots out, each into its buckets, or into lots of fewer.
+
+    Attributes:
+        source: The folder in which lots are laid out.
+        attempts: What names of files there end with that count.
+        shares: Tasks that divide the files of a lot among them.
+        of: Of how many buckets the lots are.
+        buckets: All buckets.
+        place: The folder for what is written.
+        width: Of so many buckets each of the new lots is.
+    """
+
+    source: str
+    attempts: frozenset[str]
+    shares: int
+    of: int
+    buckets: Sequence[Bucket]
+    place: str
+    width: int
+
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+        return -(-len(self.buckets) // self.of) * self.shares
+
+    def run(self, number: int) -> str:
+        """Lay out a share of a lot; return what the names of this attempt's files end with."""
+        attempt = uuid.uuid4().hex
+        lot, share = divmod(number, self.shares)
+        for name in sorted(tables_of(IN_BUCKETS)):
+            into = _bucket_of(name, _topic_of(name), self.buckets) // self.width
+            with BucketFiles(self.place, name, f"{number}-{attempt}") as files:
+                for rows in rows_of_bucket(
+                    self.source, lot, name, self.attempts, share=(share, self.shares)
+                ):
+                    files.add(rows, into)
+        return attempt
+
+
+def record_layout(cut: Cut, buckets: Sequence[Bucket], place: str, width: int = 1) -> RecordLayout:
+    """Return the work of laying all records out, into lots of so many buckets."""
+    files = [each for name in sorted(tables_of(IN_BUCKETS)) for each in cut.reader.files(name)]
+    whole = sum(each.size for each in files)
+    at_once = min(max(whole // _MOST_TASKS, _LEAST_TASK_BYTES), _MOST_TASK_BYTES)
     tasks: list[list[RecordFile]] = [[]]
     size = 0
-    for name in sorted(tables_of(IN_BUCKETS)):
-        for each in cut.reader.files(name):
-            if tasks[-1] and size + each.size > TASK_BYTES:
-                tasks.append([])
-                size = 0
-            tasks[-1].append(each)
-            size += each.size
-    return RecordLayout(cut, tasks, buckets, place)
+    for each in files:
+        if tasks[-1] and size + each.size > at_once:
+            tasks.append([])
+            size = 0
+        tasks[-1].append(each)
+        size += each.size
+    return RecordLayout(cut, tasks, buckets, place, width)
+
+
+def widths(buckets: int, most: int) -> list[int]:
+    """Return of how many buckets the lots are that each pass makes; the last ones are the buckets.
+
+    Args:
+        buckets: How many there are.
+        most: Into so many files a task shall divide its rows at most.
+    """
+    passes = 1
+    while most**passes < buckets:
+        passes += 1
+    fan_out = 1
+    while fan_out**passes < buckets:
+        fan_out += 1
+    return [fan_out**left for left in reversed(range(passes))]
+
+
+def lay_out(
+    run: Run, cut: Cut, buckets: Sequence[Bucket], staging: str
+) -> tuple[str, frozenset[str]]:
+    """Lay all records out by bucket, in as many passes as keep the number of files in bounds.
+
+    Args:
+        run: Runs the tasks.
+        cut: What is read.
+        buckets: All records, in parts that fit into memory.
+        staging: The folder in which tasks write.
+
+    Returns:
+        The folder of all buckets, and what the names of files in it end with that count.
+    """
+    first, *further = widths(len(buckets), MOST_PARTS)
+    place = f"{staging}/records"
+    lays_out = record_layout(cut, buckets, place, first)
+    attempts = frozenset[str](run(put_value(staging, lays_out), len(lays_out.tasks)))
+    of = first
+    for width in further:
+        lots = -(-len(buckets) // of)
+        shares = max(-(-lays_out.size // lots // _LOT_BYTES), 1)
+        source, place = place, f"{staging}/records-{width}"
+        lot = LotLayout(source, attempts, shares, of, buckets, place, width)
+        attempts = frozenset[str](run(put_value(staging, lot), lot.count))
+        filesystem, path = open_location(source)
+        filesystem.delete_dir(path)
+        of = width
+    return place, attempts
 
 
 def _topic_of(table: str) -> str:
@@ -289,9 +394,7 @@ def replay_in_tasks(
     Returns:
         The parts of tables that tasks wrote, in the order of buckets.
     """
-    records = f"{staging}/records"
-    lays_out = record_layout(cut, buckets, records)
-    attempts = frozenset[str](run(put_value(staging, lays_out), len(lays_out.tasks)))
+    records, attempts = lay_out(run, cut, buckets, staging)
     made = ReplayResults({**initial, WHOLE: cut.whole()})
     parts: list[Part] = []
     for each in passes(steps):
@@ -324,8 +427,8 @@ def on_spark(spark: SparkSession) -> Run:
 
 
 def run_task(place: str, number: int) -> Report | str:
-    """Do one number of what was put into a place: `RecordLayout` or `BucketPass`."""
-    work: RecordLayout | BucketPass = get_value(place)
+    """Do one number of what was put into a place: a layout, or `BucketPass`."""
+    work: RecordLayout | LotLayout | BucketPass = get_value(place)
     return work.run(number)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -82,7 +83,12 @@ class BucketFiles(ExitStack):
 
 
 def rows_of_bucket(
-    place: str, bucket: int, table: str, attempts: Collection[str] | None = None
+    place: str,
+    bucket: int,
+    table: str,
+    attempts: Collection[str] | None = None,
+    *,
+    share: tuple[int, int] = (0, 1),
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of a table in a bucket, by the file that they are in.
 
@@ -92,11 +98,16 @@ def rows_of_bucket(
         table: The table.
         attempts: What names of files end with that count: those of tasks that came to their end.
             Others were tried twice, or at the same time on two machines. None counts all.
+        share: Which of how many shares of the files is read.
     """
     filesystem, root = open_location(place)
     folder = fs.FileSelector(f"{root}/{bucket}/{table}", allow_not_found=True)
-    for path in sorted(each.path for each in filesystem.get_file_info(folder)):
-        if attempts is not None and path.removesuffix(_ENDS).rpartition("-")[2] not in attempts:
+    paths = sorted(each.path for each in filesystem.get_file_info(folder))
+    for path in paths:
+        name = path.rpartition("/")[2]
+        if attempts is not None and name.removesuffix(_ENDS).rpartition("-")[2] not in attempts:
+            continue
+        if crc32(name.encode()) % share[1] != share[0]:
             continue
         with reading(path), filesystem.open_input_file(path) as source:
             content = source.read()

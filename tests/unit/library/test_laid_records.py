@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from analytics.engine import replay_tasks
 from analytics.engine.cut_tables import Cut, buckets_of
-from analytics.engine.replay_tasks import record_layout
+from analytics.engine.replay_tasks import lay_out, record_layout, run_task, widths
 from analytics.replay.log.log_times import END
 from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
@@ -86,6 +87,61 @@ def test_what_a_task_laid_out_that_was_tried_again_counts_once(
     )
     assert set(found.values()) == {1}
     assert found.total() == reader.table("offset_commit").height
+
+
+@pytest.mark.parametrize(
+    ("buckets", "expected"),
+    [
+        (1, [1]),
+        (256, [1]),
+        (257, [17, 1]),
+        (400, [20, 1]),
+        (256**2, [256, 1]),
+        (256**2 + 1, [41**2, 41, 1]),
+    ],
+)
+def test_buckets_are_laid_out_in_as_many_passes_as_keep_files_few(
+    buckets: int, expected: list[int]
+) -> None:
+    assert widths(buckets, 256) == expected
+
+
+@pytest.mark.parametrize("most_parts", [2, 3, 5])
+@pytest.mark.parametrize("lot_bytes", [1_000, 1 << 20])
+def test_lots_are_laid_out_as_buckets_are_at_once(
+    reader: RecordReader,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most_parts: int,
+    lot_bytes: int,
+) -> None:
+    monkeypatch.setattr(replay_tasks, "MOST_PARTS", most_parts)
+    monkeypatch.setattr(replay_tasks, "_LOT_BYTES", lot_bytes)
+    at_once, in_lots = tmp_path / "at-once", tmp_path / "in-lots"
+    counted = _laid_out(reader, at_once, 20)
+    widest: list[int] = []
+
+    def run(place: str, count: int) -> list[str]:
+        widest.append(count)
+        return [[str(run_task(place, each)) for _ in range(2)][each % 2] for each in range(count)]
+
+    place, attempts = lay_out(run, Cut(reader, END), buckets_of(reader, 20), str(in_lots))
+    assert len(widest) == len(widths(counted, most_parts)) > 1
+    assert [each.name for each in in_lots.glob("records*")] == [Path(place).name]
+    for name in ("offset_commit", "share_update", "group_metadata"):
+        for number in range(counted):
+            expected = _places(str(at_once), number, name, None)
+            assert _places(place, number, name, attempts) == expected
+
+
+def _places(
+    place: str, number: int, name: str, attempts: frozenset[str] | None
+) -> list[tuple[int, int]]:
+    return sorted(
+        each
+        for rows in rows_of_bucket(place, number, name, attempts)
+        for each in rows.select("partition", "offset").iter_rows()
+    )
 
 
 def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.dump.inspection.found_losses import with_archived_losses
+from analytics.engine import replay_tasks
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.replay_tasks import Run, replay_here, replay_in_tasks, run_task, sorted_rows
 from analytics.engine.replay_work import ReplayWork
@@ -45,11 +46,18 @@ def _tried_twice(place: str, count: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("time_ms", "run"), [(None, _tried_twice), (BEFORE_THE_ELECTION, _one_by_one)]
+    ("time_ms", "run", "most_parts"),
+    [(None, _tried_twice, 256), (None, _one_by_one, 3), (BEFORE_THE_ELECTION, _one_by_one, 256)],
 )
 def test_buckets_tell_what_all_records_at_once_tell(
-    decoded: Workspace, tmp_path: Path, time_ms: int | None, run: Run
+    decoded: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    time_ms: int | None,
+    run: Run,
+    most_parts: int,
 ) -> None:
+    monkeypatch.setattr(replay_tasks, "MOST_PARTS", most_parts)
     manifest = with_archived_losses(decoded.manifest(), is_whole=False)
     instant = AsOf({}, time_ms)
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
