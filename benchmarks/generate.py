@@ -23,7 +23,14 @@ import numpy as np
 from crc32c import crc32c
 
 from benchmarks.codecs import compress
-from benchmarks.templates import BATCH_HEADER, Patch, Template, offsets_templates, share_templates
+from benchmarks.templates import (
+    BATCH_HEADER,
+    CONTROL,
+    Patch,
+    Template,
+    offsets_templates,
+    share_templates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,6 +41,8 @@ KINDS: Final = {"offsets": "__consumer_offsets", "share": "__share_group_state"}
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 FIRST_TIMESTAMP: Final = 1_760_000_000_000
 _TEMPLATES: Final = 256
+_PRODUCERS: Final = 1_000_000
+"""More than there are numbers of groups."""
 _UNITS: Final = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 # What one run of numpy works on.
 _BLOCK_BATCHES: Final = 20_000
@@ -48,6 +57,7 @@ class Options:
         size: Bytes of a segment, at least; before compression.
         groups: Numbers that names of groups begin with.
         group_share: Of records of `__consumer_offsets`, those that list the members of a group.
+        transaction_share: Of its batches, those that are a transaction, with its marker.
         records_per_batch: On average; 1 looks like a compacted log.
         codecs: Taken in turn, batch by batch.
         seed: Of everything random.
@@ -60,6 +70,7 @@ class Options:
     codecs: tuple[str, ...] = ("none",)
     seed: int = 1
     group_share: float = 0.01
+    transaction_share: float = 0
 
 
 @dataclass(frozen=True)
@@ -161,8 +172,9 @@ def blocks(options: Options, number: int = 0, partitions: int = 1) -> Iterator[B
         drawn = choice.integers(len(templates), size=batches)
         content = _filled(templates, drawn, choice, numbers, base_offset, timestamp)
         records = sum(templates[each].records for each in drawn.tolist())
+        sealed = sum(len(templates[each].starts) for each in drawn.tolist())
         left -= len(content)
-        yield Block(_sealed(content, templates, drawn, options.codecs), batches, records)
+        yield Block(_sealed(content, templates, drawn, options.codecs), sealed, records)
         base_offset += records
         timestamp += batches * 10
 
@@ -171,7 +183,8 @@ def _templates(options: Options) -> list[Template]:
     draw = random.Random(options.seed)
     if options.kind == "share":
         return share_templates(draw, _TEMPLATES, options.records_per_batch)
-    return offsets_templates(draw, _TEMPLATES, options.records_per_batch, options.group_share)
+    shares = options.group_share, options.transaction_share
+    return offsets_templates(draw, _TEMPLATES, options.records_per_batch, *shares)
 
 
 def _numbers_of_groups(
@@ -219,6 +232,7 @@ def _filled(
     committed = choice.integers(1 << 40, size=drawn.size)
     values = {
         Patch.BASE_OFFSET: base,
+        Patch.MARKER_OFFSET: base + counts - 1,
         Patch.TIME: time,
         Patch.COMMITTED: committed,
         Patch.GROUP: group,
@@ -228,7 +242,9 @@ def _filled(
         group[rows] = numbers[number][group[rows]]
         for patch, place in template.patches:
             at = starts[rows] + place
-            value = values[patch][rows]
+            # Each group has a producer of its own.
+            of_group = group[rows] + number * _PRODUCERS
+            value = of_group if patch is Patch.PRODUCER else values[patch][rows]
             if patch is Patch.GROUP:
                 _write_digits(data, at, value)
             else:
@@ -250,24 +266,33 @@ def _sealed(
 ) -> bytes:
     """Compress the batches and sum over them."""
     if codecs == ("none",):
-        start = 0
-        for each in drawn.tolist():
-            end = start + len(templates[each].content)
+        for start, end in _spans(templates, drawn):
             content[start + 17 : start + 21] = crc32c(content[start + 21 : end]).to_bytes(4)
-            start = end
         return bytes(content)
-    start, sealed = 0, []
-    for place, each in enumerate(drawn.tolist()):
-        end = start + len(templates[each].content)
-        codec = CODECS.index(codecs[place % len(codecs)])
-        records = compress(codec, bytes(content[start + BATCH_HEADER : end]))
+    sealed = []
+    for place, (start, end) in enumerate(_spans(templates, drawn)):
         head = bytearray(content[start : start + BATCH_HEADER])
-        head[8:12] = (len(records) + BATCH_HEADER - 12).to_bytes(4)
-        head[22] |= codec
+        records = bytes(content[start + BATCH_HEADER : end])
+        # Brokers write markers as they are.
+        if not head[22] & CONTROL:
+            codec = CODECS.index(codecs[place % len(codecs)])
+            records = compress(codec, records)
+            head[8:12] = (len(records) + BATCH_HEADER - 12).to_bytes(4)
+            head[22] |= codec
         head[17:21] = crc32c(records, crc32c(head[21:])).to_bytes(4)
         sealed += [bytes(head), records]
-        start = end
     return b"".join(sealed)
+
+
+def _spans(templates: list[Template], drawn: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield where each batch begins and ends."""
+    start = 0
+    for each in drawn.tolist():
+        template = templates[each]
+        ends = (*template.starts[1:], len(template.content))
+        for first, end in zip(template.starts, ends, strict=True):
+            yield start + first, start + end
+        start += len(template.content)
 
 
 def parse_size(text: str) -> int:
@@ -294,6 +319,12 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=20_000)
     parser.add_argument("--records-per-batch", type=int, default=6)
     parser.add_argument("--group-share", type=float, default=0.01, help="of records, of members")
+    parser.add_argument(
+        "--transaction-share",
+        type=float,
+        default=0,
+        help="of batches, a transaction with its marker",
+    )
     parser.add_argument("--codecs", default="none", help=f"of {', '.join(CODECS)}")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -306,6 +337,7 @@ def main() -> None:
         codecs,
         given.seed,
         given.group_share,
+        given.transaction_share,
     )
     if given.largest_share is None:
         written: Iterable[Written] = write_dump(given.out, options, given.segments)

@@ -22,6 +22,8 @@ class Patch(Enum):
     """What is written into copies: 8 bytes each, the group's number as 6 digits."""
 
     BASE_OFFSET = auto()
+    MARKER_OFFSET = auto()
+    PRODUCER = auto()
     TIME = auto()
     COMMITTED = auto()
     GROUP = auto()
@@ -31,13 +33,19 @@ class Patch(Enum):
 class Template:
     """A batch, and (what, position) of what differs between its copies.
 
-    `name` is what follows the number in the names of its groups.
+    Attributes:
+        content: Its bytes; behind them those of the marker that ends its transaction.
+        records: Their number, with the marker.
+        patches: What differs.
+        name: What follows the number in the names of its groups.
+        starts: Where in the bytes batches begin.
     """
 
     content: bytes
     records: int
     patches: tuple[tuple[Patch, int], ...]
     name: bytes
+    starts: tuple[int, ...] = (0,)
 
 
 class _Bytes:
@@ -75,11 +83,30 @@ class _Bytes:
 
 
 def offsets_templates(
-    draw: random.Random, number: int, mean: int, group_share: float = 0.01
+    draw: random.Random,
+    number: int,
+    mean: int,
+    group_share: float = 0.01,
+    transaction_share: float = 0,
 ) -> list[Template]:
-    """Return batches of ``__consumer_offsets``, of whose records a share is of members."""
-    sizes = (draw.randint(1, 2 * mean - 1) for _ in range(number))
-    return [_offsets_batch(draw, size, group_share) for size in sizes]
+    """Return batches of ``__consumer_offsets``.
+
+    Args:
+        draw: Everything random.
+        number: How many.
+        mean: Records of a batch.
+        group_share: Of the records, those of members.
+        transaction_share: Of the batches, those that are a transaction: commits and its marker.
+    """
+    ended = round(number * transaction_share)
+    made = []
+    for place in range(number):
+        size = draw.randint(1, 2 * mean - 1)
+        if place < ended:
+            made.append(_with_marker(_offsets_batch(draw, size, 0, tombstone_share=0)))
+        else:
+            made.append(_offsets_batch(draw, size, group_share))
+    return made
 
 
 def share_templates(draw: random.Random, number: int, mean: int) -> list[Template]:
@@ -87,7 +114,9 @@ def share_templates(draw: random.Random, number: int, mean: int) -> list[Templat
     return [_share_batch(draw, draw.randint(1, 2 * mean - 1)) for _ in range(number)]
 
 
-def _offsets_batch(draw: random.Random, records: int, group_share: float) -> Template:
+def _offsets_batch(
+    draw: random.Random, records: int, group_share: float, tombstone_share: float = 0.01
+) -> Template:
     name = b"-" + draw.choice(_WORDS).encode() + b"-" * draw.randint(0, 20)
     topic = draw.choice(_WORDS).encode() + b".%d" % draw.randint(1, 2000)
     built: list[tuple[_Bytes, _Bytes | None]] = []
@@ -102,7 +131,7 @@ def _offsets_batch(draw: random.Random, records: int, group_share: float) -> Tem
             key.group(name)
             key.string(topic)
             key.put("i", partition)
-            if draw.random() < 0.01:
+            if draw.random() < tombstone_share:
                 built.append((key, None))
                 continue
             value.put("h", 3)
@@ -198,6 +227,33 @@ def _batch(built: list[tuple[_Bytes, _Bytes | None]], name: bytes) -> Template:
         batch.add(record)
     batch.content[8:12] = (len(batch.content) - 12).to_bytes(4)
     return Template(bytes(batch.content), len(built), tuple(batch.patches), name)
+
+
+_ATTRIBUTES: Final = 21
+_PRODUCER_ID: Final = 43
+_TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+"""Bit of a batch's attributes: of the transaction's end, not of data."""
+
+
+def _with_marker(commits: Template) -> Template:
+    """Return a batch as one of a transaction, and behind it the marker that commits it."""
+    key, value = _Bytes(), _Bytes()
+    key.put("hh", 0, 1)  # a COMMIT of version 0
+    value.put("hi", 0, 5)  # of the coordinator's epoch 5
+    marker = _batch([(key, value)], commits.name)
+    content = bytearray(commits.content + marker.content)
+    behind = len(commits.content)
+    patches = [*commits.patches]
+    for patch, place in marker.patches:
+        at_marker = Patch.MARKER_OFFSET if patch is Patch.BASE_OFFSET else patch
+        patches.append((at_marker, behind + place))
+    for start, attributes in ((0, _TRANSACTIONAL), (behind, _TRANSACTIONAL | CONTROL)):
+        content[start + _ATTRIBUTES : start + _ATTRIBUTES + 2] = attributes.to_bytes(2)
+        content[start + _PRODUCER_ID + 8 : start + _PRODUCER_ID + 10] = bytes(2)
+        patches.append((Patch.PRODUCER, start + _PRODUCER_ID))
+    records = commits.records + 1
+    return Template(bytes(content), records, tuple(patches), commits.name, (0, behind))
 
 
 def varint(value: int) -> bytes:

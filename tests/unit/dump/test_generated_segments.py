@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from analytics.replay.log.topic_homes import home_of
-from benchmarks.generate import CODECS, Options, write_dump, write_segment
+from analytics.tables.record_reader import RecordReader
+from benchmarks.generate import CODECS, Options, write_dump, write_segment, write_skewed_dump
+from tests.support.decoded_here import decoded_here
 from tests.support.segments import read_back
 
 
@@ -36,6 +39,45 @@ def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
     other = write_segment(tmp_path / "c.log", options, number=1)
 
     assert first.path.read_bytes() == again.path.read_bytes() != other.path.read_bytes()
+
+
+@pytest.mark.parametrize("codecs", [("none",), CODECS])
+def test_a_transaction_is_ended_by_its_marker(tmp_path: Path, codecs: tuple[str, ...]) -> None:
+    options = Options(size=300_000, groups=50, codecs=codecs, transaction_share=0.5)
+
+    (written,) = write_dump(tmp_path / "dump", options, 1)
+    reader = RecordReader(decoded_here([str(tmp_path / "dump")], tmp_path / "decoded"))
+    commits, markers = (reader.table(name) for name in ("offset_commit", "control_markers"))
+    waiting = commits.filter("is_transactional")
+    ended = waiting.join(markers, on=["partition", "producer_id"], suffix="_of_end").filter(
+        pl.col("offset_of_end") > pl.col("offset")
+    )
+
+    assert not read_back(written.path).damages
+    assert 0.2 < 2 * markers.height / written.batches < 0.8
+    assert waiting.height > markers.height
+    assert set(waiting["offset"]) == set(ended["offset"])
+    assert set(markers["offset"]) == set(ended["offset_of_end"])
+
+
+def test_one_partition_has_its_share_of_a_skewed_dump(tmp_path: Path) -> None:
+    options = Options(size=2_000_000, groups=500)
+
+    written = list(write_skewed_dump(tmp_path, options, 5, 0.4, segment_bytes=100_000))
+
+    logs = list(tmp_path.iterdir())
+    sizes = {log.name: sum(each.stat().st_size for each in log.iterdir()) for log in logs}
+    assert len(sizes) == 5
+    whole = sum(sizes.values())
+    assert sizes["__consumer_offsets-0"] / whole == pytest.approx(0.4, abs=0.1)
+    for log in logs:
+        ends = 0
+        for path in sorted(log.iterdir()):
+            found = read_back(path)
+            assert not found.damages
+            assert int(path.stem) == ends == found.records[0].offset
+            ends += len(found.records)
+    assert sum(each.size for each in written) == whole
 
 
 def test_groups_lie_in_the_partitions_that_their_names_say(tmp_path: Path) -> None:
