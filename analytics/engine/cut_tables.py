@@ -364,7 +364,8 @@ class CutTables(Mapping[str, pl.DataFrame]):
         is_elsewhere = bucket is not None and not bucket.is_first and name == UNDECODED_TABLE
         if name not in self._names or is_elsewhere:
             return reader.empty(name)
-        if name in (CONTROL_TABLE, UNDECODED_TABLE):
+        is_laid = self._laid is not None and name != UNDECODED_TABLE
+        if name in (CONTROL_TABLE, UNDECODED_TABLE) and not is_laid:
             of_topics = pl.col("topic").is_in(self._topics)
             return cut.cut_rows(name, reader.table(name, bucket).filter(of_topics))
         if self._laid is not None:

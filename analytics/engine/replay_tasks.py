@@ -10,32 +10,33 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.contracts import check_values, contract_frame, contract_schema
-from analytics.engine.cut_tables import IN_BUCKETS, Cut, LaidOutRecords, tables_of
+from analytics.decode.records.chunks import CONTROL_TABLE
+from analytics.engine.cut_tables import Cut
 from analytics.engine.part_runs import get_value, put_value
+from analytics.engine.record_layout import Run, lay_out, run_task
 from analytics.key_order import in_key_order
 from analytics.locations import make_folder, open_location
 from analytics.replay.graph import Pass, TableStep, passes, resolve
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replay.history.partition_history import epochs_seen
+from analytics.replay.log.row_columns import arrow_rows
 from analytics.spark_tasks import run_tasks
-from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, rows_of_bucket
-from analytics.tables.record_keys import key_hash
-from analytics.tables.record_reader import RecordFile
+from analytics.tables.buckets import Bucket, GroupBucket, rows_of_bucket
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part
-from schemas import record_types, table
+from schemas import table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-CUT, WHOLE, PART = "cut", "whole", "part"
+CUT, WHOLE, MARKER_EPOCHS = "cut", "whole", "marker_epochs"
 """What steps are given of the records: see `analytics.replay.state`."""
 
 _AT_ONCE = 2
@@ -75,8 +76,9 @@ def replay_here(
         cut: What is read.
         keep: Called with each table.
     """
-    made = ReplayResults({**initial, WHOLE: cut.whole()})
-    here = of_bucket(cut, None)
+    here = {CUT: cut.of(None)}
+    seen = epochs_seen({CONTROL_TABLE: here[CUT][CONTROL_TABLE]})
+    made = ReplayResults({**initial, WHOLE: cut.whole(), MARKER_EPOCHS: seen})
     for each in passes(steps):
         todo = [step for step in each.of_buckets if step.output not in here]
         found = resolve(todo, {**made.once, **here}, at_once=_AT_ONCE)
@@ -84,13 +86,6 @@ def replay_here(
         made.gathered |= {name: [here[name]] for name in each.gathered}
         keep_tables(written_steps(each), here, keep)
         made.add(each.once, keep, _AT_ONCE)
-
-
-def of_bucket(
-    cut: Cut, bucket: Bucket | None, laid_out: LaidOutRecords | None = None
-) -> dict[str, Any]:
-    """Return what steps are given of a bucket; None is one that has everything."""
-    return {CUT: cut.of(bucket, laid_out), PART: bucket.part if bucket else 0}
 
 
 def keep_tables(steps: Iterable[TableStep], tables: Mapping[str, Any], keep: Keep) -> None:
@@ -119,201 +114,6 @@ def without_rows(name: str) -> pl.DataFrame:
 def sorted_rows(rows: Sequence[pl.DataFrame], name: str) -> pa.Table:
     """Return rows in the order of the table's key: equal rows give equal files."""
     return arrow_rows(in_key_order(pl.concat(rows), table(name).key))
-
-
-# Records of a large dump laid out by bucket: a file is read once, whatever the number of buckets.
-#
-# What is written lies in the staging folder, as Arrow files that are quick to write and to read,
-# and goes with it. A task writes a file for each bucket: with very many buckets that would be as
-# many as both multiplied. So records are laid into lots of buckets first, and then lot by lot.
-
-_LEAST_TASK_BYTES: Final = 8 << 20
-_MOST_TASK_BYTES: Final = 64 << 20
-_MOST_TASKS: Final = 256
-"""So many tasks lay records out before they are given more of them, as far as memory allows."""
-_LOT_BYTES: Final = 64 << 20
-"""Of decoded tables: what one task lays out of a lot, on average."""
-MOST_PARTS: Final = 256
-"""Into so many files a task divides the rows of a table."""
-_ROW: Final = "row"
-_PLACE: Final = ("topic", "partition", "offset", "timestamp", "key")
-"""What tells whether a record counts, and its bucket."""
-
-
-@dataclass(frozen=True)
-class RecordLayout:
-    """Lays records out.
-
-    Attributes:
-        cut: What is read.
-        tasks: Files that are read, task by task.
-        buckets: Into which they are laid.
-        place: The folder for them.
-        width: Of so many buckets a lot is; one is the bucket itself.
-    """
-
-    cut: Cut
-    tasks: Sequence[Sequence[RecordFile]]
-    buckets: Sequence[Bucket]
-    place: str
-    width: int = 1
-
-    @property
-    def size(self) -> int:
-        """The bytes of all files."""
-        return sum(each.size for files in self.tasks for each in files)
-
-    def run(self, number: int) -> str:
-        """Lay out the files of one task; return what the names of this attempt's files end with."""
-        attempt = uuid.uuid4().hex
-        for index, each in enumerate(self.tasks[number]):
-            topic = _topic_of(each.table)
-            lot = _bucket_of(each.table, topic, self.buckets) // self.width
-            with BucketFiles(self.place, each.table, f"{number}-{index}-{attempt}") as files:
-                for rows in self.cut.reader.batches(each):
-                    placed = polars_rows(rows.select(_PLACE)).with_row_index(_ROW)
-                    kept = self.cut.cut_rows(each.table, placed.filter(pl.col("topic") == topic))
-                    is_whole = kept.height == rows.num_rows
-                    counting = rows if is_whole else rows.take(kept[_ROW].to_arrow())
-                    files.add_rows(counting, kept.select(lot).to_series().to_numpy())
-        return attempt
-
-
-@dataclass(frozen=True)
-class LotLayout:
-    """Lays the records of lots out, each into its buckets, or into lots of fewer.
-
-    Attributes:
-        source: The folder in which lots are laid out.
-        attempts: What names of files there end with that count.
-        shares: Tasks that divide the files of a lot among them.
-        of: Of how many buckets the lots are.
-        buckets: All buckets.
-        place: The folder for what is written.
-        width: Of so many buckets each of the new lots is.
-    """
-
-    source: str
-    attempts: frozenset[str]
-    shares: int
-    of: int
-    buckets: Sequence[Bucket]
-    place: str
-    width: int
-
-    @property
-    def count(self) -> int:
-        """How many tasks there are."""
-        return -(-len(self.buckets) // self.of) * self.shares
-
-    def run(self, number: int) -> str:
-        """Lay out a share of a lot; return what the names of this attempt's files end with."""
-        attempt = uuid.uuid4().hex
-        lot, share = divmod(number, self.shares)
-        for name in sorted(tables_of(IN_BUCKETS)):
-            into = _bucket_of(name, _topic_of(name), self.buckets) // self.width
-            with BucketFiles(self.place, name, f"{number}-{attempt}") as files:
-                for rows in rows_of_bucket(
-                    self.source, lot, name, self.attempts, share=(share, self.shares)
-                ):
-                    files.add(rows, into)
-        return attempt
-
-
-def record_layout(cut: Cut, buckets: Sequence[Bucket], place: str, width: int = 1) -> RecordLayout:
-    """Return the work of laying all records out, into lots of so many buckets."""
-    files = [each for name in sorted(tables_of(IN_BUCKETS)) for each in cut.reader.files(name)]
-    whole = sum(each.size for each in files)
-    at_once = min(max(whole // _MOST_TASKS, _LEAST_TASK_BYTES), _MOST_TASK_BYTES)
-    tasks: list[list[RecordFile]] = [[]]
-    size = 0
-    for each in files:
-        if tasks[-1] and size + each.size > at_once:
-            tasks.append([])
-            size = 0
-        tasks[-1].append(each)
-        size += each.size
-    return RecordLayout(cut, tasks, buckets, place, width)
-
-
-def widths(buckets: int, most: int) -> list[int]:
-    """Return of how many buckets the lots are that each pass makes; the last ones are the buckets.
-
-    Args:
-        buckets: How many there are.
-        most: Into so many files a task shall divide its rows at most.
-    """
-    passes = 1
-    while most**passes < buckets:
-        passes += 1
-    fan_out = 1
-    while fan_out**passes < buckets:
-        fan_out += 1
-    return [fan_out**left for left in reversed(range(passes))]
-
-
-def lay_out(
-    run: Run, cut: Cut, buckets: Sequence[Bucket], staging: str
-) -> tuple[str, frozenset[str]]:
-    """Lay all records out by bucket, in as many passes as keep the number of files in bounds.
-
-    Args:
-        run: Runs the tasks.
-        cut: What is read.
-        buckets: All records, in parts that fit into memory.
-        staging: The folder in which tasks write.
-
-    Returns:
-        The folder of all buckets, and what the names of files in it end with that count.
-    """
-    first, *further = widths(len(buckets), MOST_PARTS)
-    place = f"{staging}/records"
-    lays_out = record_layout(cut, buckets, place, first)
-    attempts = frozenset[str](run(put_value(staging, lays_out), len(lays_out.tasks)))
-    of = first
-    for width in further:
-        lots = -(-len(buckets) // of)
-        shares = max(-(-lays_out.size // lots // _LOT_BYTES), 1)
-        source, place = place, f"{staging}/records-{width}"
-        lot = LotLayout(source, attempts, shares, of, buckets, place, width)
-        attempts = frozenset[str](run(put_value(staging, lot), lot.count))
-        filesystem, path = open_location(source)
-        filesystem.delete_dir(path)
-        of = width
-    return place, attempts
-
-
-def _topic_of(table: str) -> str:
-    return next(
-        topic
-        for topic in IN_BUCKETS
-        if any(kind.table == table for kind in record_types(topic).values())
-    )
-
-
-def _bucket_of(table: str, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
-    """Return the number of the bucket that a record is in."""
-    first: dict[int, int] = {}
-    parts: dict[int, int] = {}
-    rest, rest_parts = 0, 1
-    for number, each in enumerate(buckets):
-        if each.topic != topic:
-            continue
-        if each.is_rest:
-            rest, rest_parts = number - each.part, each.parts
-            continue
-        for partition in each.partitions:
-            first.setdefault(partition, number)
-            parts[partition] = each.parts
-    return _of(first, rest) + key_hash(table, topic) % _of(parts, rest_parts)
-
-
-def _of(numbers: Mapping[int, int], otherwise: int) -> pl.Expr:
-    if not numbers:
-        return pl.lit(otherwise, pl.Int64)
-    return pl.col("partition").replace_strict(
-        list(numbers), list(numbers.values()), default=otherwise, return_dtype=pl.Int64
-    )
 
 
 @dataclass(frozen=True)
@@ -349,11 +149,8 @@ class BucketPass:
 
     def run(self, number: int) -> Report:
         """Make what the pass makes of one bucket."""
-        here = of_bucket(
-            self.cut,
-            self.buckets[number],
-            partial(rows_of_bucket, self.records, number, attempts=self.attempts),
-        )
+        laid = partial(rows_of_bucket, self.records, number, attempts=self.attempts)
+        here: dict[str, Any] = {CUT: self.cut.of(self.buckets[number], laid)}
         here |= resolve(self.work.of_buckets, {**self.inputs, **here})
         parts: list[Part] = []
 
@@ -365,10 +162,6 @@ class BucketPass:
         keep_tables(written_steps(self.work), here, keep)
         gathered = {name: here[name] for name in self.work.gathered}
         return Report(number, parts, put_value(self.staging, gathered) if gathered else None)
-
-
-Run = Callable[[str, int], list[Any]]
-"""Runs `run_task` of a place for so many numbers, in any order, anywhere."""
 
 
 def replay_in_tasks(
@@ -394,12 +187,14 @@ def replay_in_tasks(
     Returns:
         The parts of tables that tasks wrote, in the order of buckets.
     """
-    records, attempts = lay_out(run, cut, buckets, staging)
-    made = ReplayResults({**initial, WHOLE: cut.whole()})
+    laid = lay_out(run, cut, buckets, staging)
+    given = {**initial, WHOLE: cut.whole(), MARKER_EPOCHS: laid.marker_epochs}
+    made = ReplayResults(given)
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
-            work = BucketPass(each, _needed(each, made), cut, buckets, records, attempts, staging)
+            needed = _needed(each, made)
+            work = BucketPass(each, needed, cut, buckets, laid.place, laid.attempts, staging)
             found: list[Report] = run(put_value(staging, work), len(buckets))
             reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
@@ -424,12 +219,6 @@ def on_spark(spark: SparkSession) -> Run:
         return run_tasks(spark, count, partial(run_task, place))
 
     return run
-
-
-def run_task(place: str, number: int) -> Report | str:
-    """Do one number of what was put into a place: a layout, or `BucketPass`."""
-    work: RecordLayout | LotLayout | BucketPass = get_value(place)
-    return work.run(number)
 
 
 def _write_part(staging: str, name: str, rows: pl.DataFrame, groups: GroupBucket | None) -> Part:

@@ -1,7 +1,8 @@
 """The state tables: what each is made of, and those of groups.
 
 Steps take what is given (`replay_given`) and what other steps make. `cut` are the decoded tables of
-groups and share partitions of a bucket, `whole` those of the metadata and the transaction log.
+groups and share partitions of a bucket, `whole` those of the metadata and the transaction log,
+`marker_epochs` what the markers of all groups and share partitions tell of leader epochs.
 """
 
 from __future__ import annotations

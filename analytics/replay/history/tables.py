@@ -126,17 +126,20 @@ def _transaction_events(ended: pl.DataFrame, cut: Decoded) -> pl.DataFrame:
     return transaction_events(ended, marker_rows(cut[_MARKERS]))
 
 
-def _epochs_here(cut: Decoded, part: int) -> pl.DataFrame:
-    """A partition's markers are in all buckets that have some of it, and are counted in one."""
-    counted = [name for name in EPOCHS_IN if part == 0 or name != _MARKERS]
-    return epochs_seen({name: cut[name] for name in counted})
+def _epochs_here(cut: Decoded) -> pl.DataFrame:
+    """A marker may be in several buckets: markers are looked at apart."""
+    return epochs_seen({name: cut[name] for name in EPOCHS_IN if name != _MARKERS})
 
 
 def _coordinators(
-    whole: Decoded, here: Sequence[pl.DataFrame], elected: pl.DataFrame, coverage: Coverage
+    whole: Decoded,
+    markers: pl.DataFrame,
+    here: Sequence[pl.DataFrame],
+    elected: pl.DataFrame,
+    coverage: Coverage,
 ) -> pl.DataFrame:
     led = elected.filter(pl.col("topic").is_in(COORDINATOR_TOPICS))
-    seen = merged_epochs([epochs_seen(whole), *here])
+    seen = merged_epochs([epochs_seen(whole), markers, *here])
     return coordinator_epochs(seen, led, noted_epochs(coverage))
 
 
@@ -253,11 +256,11 @@ HISTORY = (
     _events("events_of_groups", _events_of_groups, ("of_groups", "offset_history", "coverage")),
     _events("events_of_offsets", events_of_offsets, ("offset_history",)),
     _events("transaction_events", _transaction_events, ("ended", "cut")),
-    TableStep("epochs_seen", _epochs_here, ("cut", "part")),
+    TableStep("epochs_seen", _epochs_here, ("cut",)),
     TableStep(
         "coordinators",
         _coordinators,
-        ("whole", "epochs_seen", "elections", "coverage"),
+        ("whole", "marker_epochs", "epochs_seen", "elections", "coverage"),
         once=True,
     ),
     TableStep("coordinator_epochs", _coordinator_epochs, ("coordinators", "coverage"), once=True),

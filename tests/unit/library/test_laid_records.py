@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
-from analytics.engine import replay_tasks
-from analytics.engine.cut_tables import Cut, buckets_of
-from analytics.engine.replay_tasks import lay_out, record_layout, run_task, widths
+from analytics.engine import record_layout
+from analytics.engine.cut_tables import IN_BUCKETS, Cut, buckets_of
+from analytics.engine.record_layout import lay_out, run_task, widths
+from analytics.replay.history.partition_history import epochs_seen
 from analytics.replay.log.log_times import END
 from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
@@ -30,7 +34,7 @@ def test_the_parts_of_a_dump_are_all_of_it(reader: RecordReader, tmp_path: Path,
         found = Counter(
             place
             for number in range(counted)
-            for rows in rows_of_bucket(str(tmp_path), number, name)
+            for rows in rows_of_bucket(f"{tmp_path}/records", number, name)
             for place in rows.select("partition", "offset").iter_rows()
         )
         assert set(found.values()) == {1}
@@ -50,7 +54,7 @@ def test_what_is_read_of_a_bucket_is_what_is_laid_out_for_it(
             if bucket.topic == topic:
                 there = [
                     place
-                    for rows in rows_of_bucket(str(tmp_path), number, name)
+                    for rows in rows_of_bucket(f"{tmp_path}/records", number, name)
                     for place in rows.select("partition", "offset").iter_rows()
                 ]
                 read = reader.table(name, bucket).select("partition", "offset").iter_rows()
@@ -64,7 +68,7 @@ def test_a_group_is_whole_in_its_bucket(reader: RecordReader, tmp_path: Path) ->
         names = {
             place
             for name, key in (("offset_commit", "group"), ("consumer_group_metadata", "group_id"))
-            for rows in rows_of_bucket(str(tmp_path), number, name)
+            for rows in rows_of_bucket(f"{tmp_path}/records", number, name)
             for place in rows.select("partition", rows["key"].struct[key]).iter_rows()
         }
         seen.update(names)
@@ -75,14 +79,15 @@ def test_what_a_task_laid_out_that_was_tried_again_counts_once(
     reader: RecordReader, tmp_path: Path
 ) -> None:
     into = buckets_of(reader, 100)
-    work = record_layout(Cut(reader, END), into, str(tmp_path))
-    for number in range(len(work.tasks)):
-        work.run(number)
-    attempts = [work.run(number) for number in range(len(work.tasks))]
+
+    def run(place: str, count: int) -> list[Any]:
+        return [[run_task(place, each) for _ in range(2)][1] for each in range(count)]
+
+    laid = lay_out(run, Cut(reader, END), into, str(tmp_path))
     found = Counter(
         place
         for number in range(len(into))
-        for rows in rows_of_bucket(str(tmp_path), number, "offset_commit", attempts)
+        for rows in rows_of_bucket(laid.place, number, "offset_commit", laid.attempts)
         for place in rows.select("partition", "offset").iter_rows()
     )
     assert set(found.values()) == {1}
@@ -115,23 +120,59 @@ def test_lots_are_laid_out_as_buckets_are_at_once(
     most_parts: int,
     lot_bytes: int,
 ) -> None:
-    monkeypatch.setattr(replay_tasks, "MOST_PARTS", most_parts)
-    monkeypatch.setattr(replay_tasks, "_LOT_BYTES", lot_bytes)
     at_once, in_lots = tmp_path / "at-once", tmp_path / "in-lots"
     counted = _laid_out(reader, at_once, 20)
-    widest: list[int] = []
+    monkeypatch.setattr(record_layout, "MOST_PARTS", most_parts)
+    monkeypatch.setattr(record_layout, "_LOT_BYTES", lot_bytes)
+    passes: list[int] = []
 
-    def run(place: str, count: int) -> list[str]:
-        widest.append(count)
-        return [[str(run_task(place, each)) for _ in range(2)][each % 2] for each in range(count)]
+    def run(place: str, count: int) -> list[Any]:
+        passes.append(count)
+        return [[run_task(place, each) for _ in range(2)][each % 2] for each in range(count)]
 
-    place, attempts = lay_out(run, Cut(reader, END), buckets_of(reader, 20), str(in_lots))
-    assert len(widest) == len(widths(counted, most_parts)) > 1
-    assert [each.name for each in in_lots.glob("records*")] == [Path(place).name]
-    for name in ("offset_commit", "share_update", "group_metadata"):
+    laid = lay_out(run, Cut(reader, END), buckets_of(reader, 20), str(in_lots))
+    of_markers = 1
+    assert len(passes) - of_markers == len(widths(counted, most_parts)) > 1
+    assert [each.name for each in in_lots.glob("records*")] == [Path(laid.place).name]
+    for name in ("offset_commit", "share_update", "group_metadata", "control_markers"):
         for number in range(counted):
-            expected = _places(str(at_once), number, name, None)
-            assert _places(place, number, name, attempts) == expected
+            expected = _places(f"{at_once}/records", number, name, None)
+            assert _places(laid.place, number, name, laid.attempts) == expected
+
+
+def test_a_marker_is_where_its_producer_committed_something(
+    reader: RecordReader, tmp_path: Path
+) -> None:
+    counted = _laid_out(reader, tmp_path, 20)
+    every = reader.table("control_markers").filter(pl.col("topic") == CONSUMER_OFFSETS)
+    seen = set[tuple[int, int]]()
+    for number in range(counted):
+        commits, markers = (
+            pl.concat([reader.empty(name), *rows_of_bucket(f"{tmp_path}/records", number, name)])
+            for name in ("offset_commit", "control_markers")
+        )
+        expected = every.join(commits, on=["partition", "producer_id"], how="semi")
+        assert sorted(markers.select("partition", "offset").iter_rows()) == sorted(
+            expected.select("partition", "offset").iter_rows()
+        )
+        seen.update(markers.select("partition", "offset").iter_rows())
+    assert 1 < len(seen) <= every.height
+
+
+@pytest.mark.parametrize("buckets", [1, 20])
+def test_all_markers_tell_of_leader_epochs(
+    reader: RecordReader, tmp_path: Path, buckets: int
+) -> None:
+    laid = lay_out(_one_by_one, Cut(reader, END), buckets_of(reader, buckets), str(tmp_path))
+    every = reader.table("control_markers").filter(pl.col("topic").is_in(IN_BUCKETS))
+    assert laid.marker_epochs.height
+    assert_frame_equal(
+        laid.marker_epochs, epochs_seen({"control_markers": every}), check_row_order=False
+    )
+
+
+def _one_by_one(place: str, count: int) -> list[Any]:
+    return [run_task(place, number) for number in range(count)]
 
 
 def _places(
@@ -147,9 +188,8 @@ def _places(
 def _laid_out(reader: RecordReader, folder: Path, most: int) -> int:
     """Lay all records out; return into how many buckets."""
     into = buckets_of(reader, most)
-    work = record_layout(Cut(reader, END), into, str(folder))
-    for number in range(len(work.tasks)):
-        work.run(number)
+    laid = lay_out(_one_by_one, Cut(reader, END), into, str(folder))
+    assert laid.place == f"{folder}/records"
     return len(into)
 
 

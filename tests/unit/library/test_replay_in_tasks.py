@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.dump.inspection.found_losses import with_archived_losses
-from analytics.engine import replay_tasks
+from analytics.engine import record_layout
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
-from analytics.engine.replay_tasks import Run, replay_here, replay_in_tasks, run_task, sorted_rows
+from analytics.engine.record_layout import Run, run_task
+from analytics.engine.replay_tasks import replay_here, replay_in_tasks, sorted_rows
 from analytics.engine.replay_work import ReplayWork
 from analytics.replay.dump.choices import moment
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
@@ -57,7 +58,7 @@ def test_buckets_tell_what_all_records_at_once_tell(
     run: Run,
     most_parts: int,
 ) -> None:
-    monkeypatch.setattr(replay_tasks, "MOST_PARTS", most_parts)
+    monkeypatch.setattr(record_layout, "MOST_PARTS", most_parts)
     manifest = with_archived_losses(decoded.manifest(), is_whole=False)
     instant = AsOf({}, time_ms)
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
