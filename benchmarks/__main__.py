@@ -38,6 +38,7 @@ BENCHMARKS = (
         "at_scale",
         "one_core",
         "many_commits",
+        "sizing",
     ),
 )
 PEERS = "peers"
