@@ -21,7 +21,11 @@ from analytics.engine.cut_tables import tables_of
 from analytics.engine.key_places import homes_in
 from analytics.gaps.gap import Gap, check_gaps, gap, words_of
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.internal_topics import by_which_setting, refused_partitions
+from analytics.gaps.internal_topics import (
+    by_which_setting,
+    loading_unread,
+    refused_partitions,
+)
 from analytics.replay.dump.choices import iso_time
 from analytics.replay.log.topic_homes import NOT_SEEN
 from analytics.replayed.records import Records
@@ -194,7 +198,9 @@ def _gaps(completeness: GroupCompleteness, group: str, *, with_offsets: bool) ->
 def _refused(replayed: ReplayedWorkspace, groups: pa.Table) -> tuple[str, ...]:
     homes = pc.unique(groups["coordinator_partition"]).to_pylist()
     every = StoredTables(replayed.tables.workspace)
-    return tuple(refused_partitions(every, replayed.release, homes))
+    refused = refused_partitions(every, replayed.release, homes)
+    unread = loading_unread(replayed.manifest)
+    return (*refused, *([] if unread is None else [unread]))
 
 
 def _why_not_there(state: ReplayedWorkspace, groups: Sequence[str]) -> dict[str, str]:

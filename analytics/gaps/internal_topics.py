@@ -42,6 +42,39 @@ OPTIONS: Final = {
 """What filters are called in manifests, and on the command line."""
 
 
+_OF_GROUPS: Final = ("groups", "exclude_groups")
+
+
+def group_filters(manifest: Manifest) -> dict[str, list[Any]]:
+    """Return those of `filters_of` that leave out records of groups."""
+    return {name: each for name, each in filters_of(manifest).items() if name in _OF_GROUPS}
+
+
+def loading_unread(manifest: Manifest) -> str | None:
+    """Return in words that records that stop a coordinator may be of groups that were left out."""
+    filters = group_filters(manifest)
+    if not filters:
+        return None
+    options = " ".join(_as_options(name, each) for name, each in filters.items())
+    return (
+        f"whether records of other groups stop brokers from loading {CONSUMER_OFFSETS} cannot be "
+        f"told: this workspace was made with {options}"
+    )
+
+
+def elections_unread(manifest: Manifest) -> Gap | None:
+    """Return that elections may stand in records of groups that a workspace was made without.
+
+    The leader epoch of a record shows that its coordinator was elected, whichever group the record
+    is of.
+    """
+    filters = group_filters(manifest)
+    if not filters:
+        return None
+    options = " ".join(_as_options(name, each) for name, each in filters.items())
+    return gap("elections_unread", topic=CONSUMER_OFFSETS, filters=options)
+
+
 def filters_of(manifest: Manifest) -> dict[str, list[Any]]:
     """Return what the workspace was limited to, when it was decoded and when it was replayed."""
     made = [by_option(each) for each in _filters_of(manifest)]

@@ -21,7 +21,7 @@ from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import COLUMNS as UNREAD
 from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups, with_unread
-from analytics.gaps.internal_topics import are_some_topics
+from analytics.gaps.internal_topics import are_some_topics, elections_unread
 from analytics.questions.answer import Answer
 from analytics.questions.question import Question
 from analytics.questions.timeline.group_verdicts import OtherLosses, matched, verdicts_of_groups
@@ -163,11 +163,13 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     )
     is_unread = pc.is_valid(pc.field("unread"))
     groups = with_unread(groups, state.tables.read("members", UNREAD, is_unread))
+    unread = elections_unread(state.manifest)
     compacted = compacted_history(state)
     tables = {**happened.tables, **events.tables}
     return Answer(
         PartedTables(tables),
         groups,
+        doubts=() if unread is None else (unread,),
         warnings=warnings,
         summary={"compacted": compacted},
         figures={NOT_WHOLE: compacted_sentence(compacted)},
