@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
@@ -14,16 +15,21 @@ from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.gaps.gap import Gap, gap
-from analytics.replay.dump.choices import are_elections_clean, assumed_in
+from analytics.replay.dump.choices import archived, are_elections_clean, assumed_in
+from analytics.replay.groups.group_records import KINDS
+from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.ends_at import Ends, ends_at, leading, losses_at
+from analytics.replay.log.log_times import disputed, frames_of_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.topic_homes import home_of, internal_partition
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
+from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, record_types
 
 if TYPE_CHECKING:
     from analytics.decode.selection import Selection
+    from analytics.replay.log.log_times import Frame
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.manifest import Filters, Manifest, PartitionEntry
 
@@ -407,3 +413,83 @@ def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | N
         if each >= least and all(home_of(group, each) == home for group, home in homes):
             return each
     return None
+
+
+# Offsets of archived rows of which nobody can tell whether they took effect.
+
+_MOST_UNDECIDED = 5
+_IS_UNDECIDED: Final = {
+    "committed_offsets": pc.field("via") == "unknown",
+    "offset_history": pc.field("is_undecided"),
+}
+"""Which rows of a table are such."""
+
+
+def undecided_of_all(state: ReplayedWorkspace) -> Gap | None:
+    """Return how many committed offsets of which groups cannot be told; None where all can."""
+    rows = _undecided_rows(state, "committed_offsets", None)
+    groups = sorted(set(rows["group_id"].to_pylist()))
+    if not groups:
+        return None
+    return gap(
+        "offsets_of_groups_undecided",
+        offsets=rows.num_rows,
+        groups=tuple(groups[:_MOST_UNDECIDED]),
+        more=max(len(groups) - _MOST_UNDECIDED, 0) or None,
+    )
+
+
+def undecided_of(
+    state: ReplayedWorkspace, group: str, home: int | None
+) -> tuple[list[Gap], list[Gap]]:
+    """Return why the offsets of a group, and their history, cannot be told.
+
+    Args:
+        state: At the instant asked about.
+        group: Its id.
+        home: The partition of the offsets topic it belongs to.
+    """
+    if home not in archived(state.manifest, CONSUMER_OFFSETS):
+        return [], []
+    offsets = _undecided_rows(state, "committed_offsets", group).num_rows
+    changes = _undecided_rows(state, "offset_history", group).num_rows
+    return (
+        [gap("offsets_undecided", group_id=group, offsets=offsets)] if offsets else [],
+        [gap("history_undecided", group_id=group, changes=changes)] if changes else [],
+    )
+
+
+def _undecided_rows(state: ReplayedWorkspace, name: str, group: str | None) -> pa.Table:
+    if not state.tables.has(name):
+        return pa.table({"group_id": pa.array([], pa.string())})
+    where = _IS_UNDECIDED[name]
+    if group is not None:
+        where &= pc.field("group_id") == group
+    return state.tables.read(name, ["group_id"], where)
+
+
+# Groups of which records lie between the two cuts of a log whose times go back.
+
+
+def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
+    """Return by partition of the offsets topic where a log whose times go back was cut."""
+    return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
+
+
+def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
+    """Return by group, also of one that is not there, in which partition not all is certain."""
+    found: dict[str, int] = {}
+    reader = Records(state).of_all
+    for number, frame in disputed_partitions(state).items():
+        where = (
+            (pc.field("topic") == CONSUMER_OFFSETS)
+            & (pc.field("partition") == number)
+            & (pc.field("offset") >= frame.certain_end)
+            & (pc.field("offset") < frame.possible_end)
+        )
+        fields = {COMMITS: "group", **{name: kind.group_field for name, kind in KINDS.items()}}
+        for name, field in fields.items():
+            rows = reader.table_where(name, ["key"], where)
+            names = rows["key"].struct.field(field).unique().to_list()
+            found |= dict.fromkeys(names, number)
+    return found

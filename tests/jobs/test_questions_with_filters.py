@@ -1,4 +1,4 @@
-"""A filter chooses rows of an answer, never what it rests on: a dump answers as its workspace does."""
+"""A filter chooses rows of an answer, never what that rests on: a dump answers as its workspace."""
 
 from __future__ import annotations
 

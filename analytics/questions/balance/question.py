@@ -15,13 +15,12 @@ from analytics.gaps.gap import Gap, gap, joined_reasons
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partitions_set
-from analytics.questions.answer import Answer
 from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
 from analytics.questions.balance.cases.case import Placement, placement
 from analytics.questions.balance.evaluated import ALTERNATIVES
 from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.replayed.group_rows import frame_of
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables

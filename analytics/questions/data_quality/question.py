@@ -20,7 +20,6 @@ from pyarrow import fs
 from analytics.contracts import table_of
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, release_freed_memory
 from analytics.errors import InputNotRecognizedError
-from analytics.questions.answer import Answer
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
 from analytics.questions.data_quality.judged_table import (
     BROKEN,
@@ -33,7 +32,7 @@ from analytics.questions.data_quality.judged_table import (
     judged_tables,
     together,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.group_rows import GroupRows, frame_of
 from analytics.replayed.whole_groups import RowsByTable, group_parts, parts_for, stored_parts

@@ -18,7 +18,6 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import pattern_gaps
 from analytics.gaps.internal_topics import topics_left_out
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import (
     CANNOT_TELL,
     GROUP_COLUMNS,
@@ -39,7 +38,7 @@ from analytics.questions.diff.changes import (
     lost_lines,
     topics_born_again,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.replayed.group_rows import frame_of
 from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables

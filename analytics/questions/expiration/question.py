@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
-from analytics.questions.answer import Answer
 from analytics.questions.expiration.commit_requests import requests_of_groups
 from analytics.questions.expiration.expiry import ChosenEra, chosen_era
 from analytics.questions.expiration.group_endings import OF_GROUPS
@@ -41,7 +40,7 @@ from analytics.questions.expiration.tables import (
     ReplayedFacts,
     expiration_tables,
 )
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.replay.dump.choices import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds

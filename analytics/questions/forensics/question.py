@@ -12,7 +12,6 @@ import polars as pl
 from analytics.errors import SettingRefusedError
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.changes import OFFSETS as CHANGED_OFFSETS
 from analytics.questions.diff.question import DIFF, DiffSettings
@@ -40,7 +39,7 @@ from analytics.questions.forensics.incident import (
     owners_of,
     time_around,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.restore.question import OF_GROUPS, RESTORE, RestoreSettings
 from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
 from analytics.questions.timeline.question import GROUP_EVENTS, TIMELINE, TimelineSettings

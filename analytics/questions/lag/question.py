@@ -12,13 +12,11 @@ import pyarrow as pa
 
 from analytics.engine.part_runs import PartAnswer, PartAnswers, PartRunner
 from analytics.errors import InputNotRecognizedError
-from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_selection import HOMES, select_groups
+from analytics.gaps.group_selection import HOMES, groups_lacking_history, select_groups
 from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
-from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.lag.movement import HISTORY, KEY
 from analytics.questions.lag.offsets import GroupTables, inputs_of, named_by_cluster
@@ -42,7 +40,7 @@ from analytics.questions.lag.table import (
     evaluate_lag,
     worst_first,
 )
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of

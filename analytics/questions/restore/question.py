@@ -16,10 +16,9 @@ from analytics.errors import SettingRefusedError
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import topics_left_out
-from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import LEFT_OUT_TOPICS
 from analytics.questions.diff.question import incomplete_groups
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.restore.plan import (
     AND,
     COMMITTED,

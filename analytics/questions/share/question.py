@@ -17,9 +17,8 @@ from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partition_count
 from analytics.key_order import in_key_order
-from analytics.questions.answer import Answer
 from analytics.questions.lag.data_logs import EXACT, data_logs
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.share.backlog import (
     NO_END,
     ShareQuestion,

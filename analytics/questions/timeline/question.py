@@ -16,17 +16,26 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.decode.unjudged_elections import Unjudged
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
-from analytics.gaps.compacted_history import compacted_history, compacted_sentence
-from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import COLUMNS as UNREAD
-from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups, with_unread
+from analytics.gaps.group_selection import (
+    HOMES,
+    GroupSelection,
+    compacted_history,
+    compacted_sentence,
+    select_groups,
+    with_unread,
+)
 from analytics.gaps.internal_topics import are_some_topics, elections_unread
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.timeline.group_verdicts import OtherLosses, matched, verdicts_of_groups
-from analytics.questions.timeline.lost_commits import in_force_then, is_committed, lost_lines
-from analytics.questions.timeline.out_of_reach import left_behind
+from analytics.questions.timeline.lost_commits import (
+    coordinator_evidence,
+    in_force_then,
+    is_committed,
+    lost_lines,
+)
+from analytics.questions.timeline.offset_losses import left_behind
 from analytics.questions.timeline.share_losses import share_losses
 from analytics.questions.timeline.topic_lives import METADATA_LOG, TopicLives
 from analytics.questions.timeline.verdicts import LOG_STARTS, VerdictEvidence

@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.questions.timeline.election_losses import election_losses
 from analytics.questions.timeline.history import OffsetHistory
-from analytics.questions.timeline.lost_commits import lost_lines
+from analytics.questions.timeline.lost_commits import coordinator_evidence, lost_lines
+from analytics.questions.timeline.offset_losses import election_losses
 from analytics.replayed.group_rows import frame_of
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace

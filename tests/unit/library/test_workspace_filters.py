@@ -64,7 +64,10 @@ def test_what_lies_within_a_filter_is_answered(made: dict[str, Any], asked: Sele
 
 @pytest.mark.parametrize(
     ("made", "options"),
-    [(ONE, "--group billing"), (manifest({}, {"exclude_groups": ["other"]}), "--exclude-group other")],
+    [
+        (ONE, "--group billing"),
+        (manifest({}, {"exclude_groups": ["other"]}), "--exclude-group other"),
+    ],
 )
 def test_records_of_other_groups_that_were_left_out_are_evidence_that_is_missing(
     made: dict[str, Any], options: str

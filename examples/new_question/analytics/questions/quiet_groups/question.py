@@ -10,8 +10,7 @@ import polars as pl
 from analytics.contracts import in_contract_order, table_of_frame
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.replayed.group_rows import frame_of
 from analytics.replayed.replayed_workspace import instant_of
 
