@@ -39,7 +39,7 @@ from analytics.questions.diff.changes import (
     topics_born_again,
 )
 from analytics.questions.question import Answer, Question
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
@@ -280,7 +280,7 @@ def _gaps(state: ReplayedWorkspace) -> list[Gap]:
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
     everything = StoredTables(state.tables.workspace)
-    return frame_of(everything.read("topics", ["topic", "topic_id", "deleted_at"]))
+    return polars_rows(everything.read("topics", ["topic", "topic_id", "deleted_at"]))
 
 
 DIFF: Final = Question(

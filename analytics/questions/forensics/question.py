@@ -45,7 +45,7 @@ from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
 from analytics.questions.timeline.question import GROUP_EVENTS, TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parted_table import PartedTable, PartedTables
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def forensics(state: ReplayedWorkspace, settings: ForensicsSettings) -> Answer:
     is_untold = pl.lit(not patterns.groups) & (pl.col("verdict") == CANNOT_TELL)
     judged = happened.verdicts.where(is_theirs | is_untold)
     costs = costs_of_offsets(judged, elections)
-    of_groups = group_costs(groups, costs, elections, frame_of(restored.rows(OF_GROUPS).whole()))
+    of_groups = group_costs(groups, costs, elections, polars_rows(restored.rows(OF_GROUPS).whole()))
     tables = {
         CAUSES: PartedTable.held(
             causes_of(costs, elections, last_records(state.manifest), untold_reasons(judged))

@@ -54,10 +54,9 @@ from analytics.questions.share.state_topic import (
 from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order
 from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.log_times import clocks_of_topic
-from analytics.replay.log.row_columns import arrow_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
-from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names
@@ -121,7 +120,7 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
     """
     rules = share_rules(state.settings.from_file.thresholds("share"))
     selected = select_groups(state, "share", with_offsets=False, columns=HOMES)
-    configs = frame_of(state.tables.read("configs"))
+    configs = polars_rows(state.tables.read("configs"))
     settings = settings_found(state.release, configs, state.settings)
     limits = limit_settings(configs, state.settings)
     records = Records(state)
@@ -229,8 +228,8 @@ def _known_of_all(
         request.by,
         question,
         open_transactions_at(state, records),
-        frame_of(logs.stable.select(STABLE_ENDS.names())),
-        frame_of(StoredTables(state.tables.workspace).read("topics")),
+        polars_rows(logs.stable.select(STABLE_ENDS.names())),
+        polars_rows(StoredTables(state.tables.workspace).read("topics")),
         gaps,
         StateLogs(log_starts(state), gaps_of_all_groups(state.manifest, gaps)),
         known_logs(state, is_state_whole=not gaps),
@@ -301,7 +300,7 @@ def share_of_part(of_all: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartA
     """
     state, groups = of_all.state, rows["groups"]
     named, unnamed = with_names(arrow_rows(rows["share_partitions"]))
-    shares = frame_of(named)
+    shares = polars_rows(named)
     topics = pa.chunked_array([shares["topic"].unique().to_arrow().cast(pa.string())])
     is_wanted = pl.col("topic").is_in(state.topics_wanted(topics).to_pylist())
     records = share_records(
@@ -371,10 +370,10 @@ def _ends(
     state: ReplayedWorkspace, end_offsets: str | None, logs: DataLogs, as_of: datetime
 ) -> pl.DataFrame:
     """Return where logs end; before the end of a dump time indexes tell some of it exactly."""
-    given = frame_of(end_offsets_at(state, end_offsets))
+    given = polars_rows(end_offsets_at(state, end_offsets))
     if state.is_end:
         return given
-    indexed = frame_of(logs.ends_at(as_of)).filter(pl.col("log_end_bound") == EXACT)
+    indexed = polars_rows(logs.ends_at(as_of)).filter(pl.col("log_end_bound") == EXACT)
     return pl.concat([given, indexed.join(given, _PLACE, "anti").select(given.columns)])
 
 

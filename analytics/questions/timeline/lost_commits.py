@@ -23,6 +23,7 @@ from analytics.replay.dump.choices import are_elections_clean, assumed_in, iso_t
 from analytics.replay.dump.followed_lines import read_before_swaps
 from analytics.replay.log.ends_at import elections_since, ends_at, leading
 from analytics.replay.log.log_times import Frame, Frames, frames_of_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
@@ -32,7 +33,6 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.effective_commits import COMMIT, ended_commits
-from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
 from analytics.tables.decoded_records import records_folder
 from analytics.tables.stored_tables import StoredTables
@@ -288,7 +288,7 @@ def _types(state: ReplayedWorkspace, line: Row) -> pl.DataFrame:
     if not records:
         return OTHER_TYPES.to_frame()
     last = pl.concat(records).sort("offset", "other_type").unique("group_id", keep="last")
-    now = frame_of(state.tables.read("groups", ["group_id", "group_type"]))
+    now = polars_rows(state.tables.read("groups", ["group_id", "group_type"]))
     last = last.filter(pl.col("other_type") != "").join(now, "group_id")
     is_another = pl.col("other_type") != pl.col("group_type")
     return last.filter(is_another).select(OTHER_TYPES.names())

@@ -51,8 +51,9 @@ from analytics.replay.dump.choices import BeforeEnd, are_elections_clean, assume
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.log_times import disputed
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
-from analytics.replayed.group_rows import StoredGroups, frame_of
+from analytics.replayed.group_rows import StoredGroups
 from analytics.replayed.pending_at import frames_until
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import Order, PartedTables
@@ -268,7 +269,7 @@ def _log_starts(
     """Return `LOG_STARTS`; what the directories say, they say of the end of the dump."""
     if until is not None:
         return LOG_STARTS.to_frame()
-    ends = frame_of(end_offsets_at(state, end_offsets))
+    ends = polars_rows(end_offsets_at(state, end_offsets))
     starts = ends.with_columns(pl.col("log_start_offset").alias("log_start"))
     return starts.filter(pl.col("log_start").is_not_null()).select(
         pl.col(name).cast(kind) for name, kind in LOG_STARTS.items()
