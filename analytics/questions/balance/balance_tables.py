@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.internal_topics import are_some_topics
-from analytics.questions.balance.cases.at_instant import (
+from analytics.questions.balance.at_instant import (
     TOLD_BY,
     cases_at,
     counts_in_records,
@@ -24,8 +24,8 @@ from analytics.questions.balance.cases.at_instant import (
     with_epoch,
     with_progress,
 )
-from analytics.questions.balance.cases.through_history import cases_of_history
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
+from analytics.questions.balance.through_history import cases_of_history
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import AROUND

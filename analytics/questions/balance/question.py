@@ -16,7 +16,7 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partitions_set
 from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
-from analytics.questions.balance.cases.case import Placement, placement
+from analytics.questions.balance.case import Placement, placement
 from analytics.questions.balance.evaluated import ALTERNATIVES
 from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
