@@ -17,7 +17,6 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, groups_lacking_history, select_groups
 from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
-from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.lag.movement import HISTORY, KEY
 from analytics.questions.lag.offsets import GroupTables, inputs_of, named_by_cluster
 from analytics.questions.lag.pace import log_ends
@@ -46,6 +45,7 @@ from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
+from analytics.replayed.data_logs import EXACT, data_logs
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
 from analytics.replayed.group_rows import PartedGroups
 from analytics.replayed.replayed_workspace import instant_of, known_coverage

@@ -17,7 +17,6 @@ from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partition_count
 from analytics.key_order import in_key_order
-from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.share.backlog import (
     NO_END,
@@ -56,6 +55,7 @@ from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement
+from analytics.replayed.data_logs import EXACT, data_logs
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
@@ -70,11 +70,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.gaps.group_selection import GroupSelection
-    from analytics.questions.lag.data_logs import DataLogs
     from analytics.questions.share.group_pictures import KnownLogs
     from analytics.questions.share.limits import LimitSettings
     from analytics.questions.share.settings import ShareSettings
     from analytics.questions.share.share_log import ShareLog
+    from analytics.replayed.data_logs import DataLogs
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 
