@@ -21,9 +21,7 @@ from analytics.engine.key_places import homes_in
 from analytics.gaps.gap import Gap, GroupGaps, gap, joined
 from analytics.gaps.internal_topics import (
     by_which_setting,
-    disputed_partitions,
     ends_of,
-    groups_between_cuts,
     has_topic_filter,
     losses_of,
     lost_records,
@@ -34,6 +32,7 @@ from analytics.gaps.internal_topics import (
 from analytics.replay.dump.choices import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends, cleaned_until, leading, what_took_history
 from analytics.replay.log.topic_homes import home_of, internal_partition, is_one_of
+from analytics.replayed.records import disputed_partitions, groups_between_cuts
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 

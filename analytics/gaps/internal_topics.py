@@ -16,20 +16,15 @@ from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.gaps.gap import Gap, gap
 from analytics.replay.dump.choices import archived, are_elections_clean, assumed_in
-from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.as_of import COMMITS
 from analytics.replay.log.ends_at import Ends, ends_at, leading, losses_at
-from analytics.replay.log.log_times import disputed, frames_of_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.topic_homes import home_of, internal_partition
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
-from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS, record_types
 
 if TYPE_CHECKING:
     from analytics.decode.selection import Selection
-    from analytics.replay.log.log_times import Frame
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.manifest import Filters, Manifest, PartitionEntry
 
@@ -466,30 +461,3 @@ def _undecided_rows(state: ReplayedWorkspace, name: str, group: str | None) -> p
     if group is not None:
         where &= pc.field("group_id") == group
     return state.tables.read(name, ["group_id"], where)
-
-
-# Groups of which records lie between the two cuts of a log whose times go back.
-
-
-def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
-    """Return by partition of the offsets topic where a log whose times go back was cut."""
-    return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
-
-
-def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
-    """Return by group, also of one that is not there, in which partition not all is certain."""
-    found: dict[str, int] = {}
-    reader = Records(state).of_all
-    for number, frame in disputed_partitions(state).items():
-        where = (
-            (pc.field("topic") == CONSUMER_OFFSETS)
-            & (pc.field("partition") == number)
-            & (pc.field("offset") >= frame.certain_end)
-            & (pc.field("offset") < frame.possible_end)
-        )
-        fields = {COMMITS: "group", **{name: kind.group_field for name, kind in KINDS.items()}}
-        for name, field in fields.items():
-            rows = reader.table_where(name, ["key"], where)
-            names = rows["key"].struct.field(field).unique().to_list()
-            found |= dict.fromkeys(names, number)
-    return found
