@@ -43,6 +43,8 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 OF_THE_END = ("usage",)
 """They answer of no other instant."""
 OF_THE_COMMAND = ("input", "command")
+OF_HISTORY = ("progress_score", "busiest_share", "busiest_member")
+"""`balance` has them where the history of offsets is there, for which it replays no dump."""
 
 
 class Asked:
@@ -64,8 +66,12 @@ class Asked:
         run = self.groupscope(command, *source, *options, "--format", "json", "--quiet")
         assert run.stdout, run.stderr
         document = json.loads(run.stdout)
-        said = {name: each for name, each in document.items() if name not in OF_THE_COMMAND}
-        return run.returncode, said
+        for name in OF_THE_COMMAND:
+            document.pop(name, None)
+        for row in document["rows"]:
+            for name in OF_HISTORY:
+                row.pop(name, None)
+        return run.returncode, document
 
 
 @pytest.fixture(scope="module", params=DUMPS, ids=lambda dump: dump.name)
@@ -75,7 +81,9 @@ def asked(
     return Asked(groupscope, request.param, tmp_path_factory.mktemp(request.param.name))
 
 
-@pytest.mark.parametrize("option", ["--group", "--exclude-group"])
+@pytest.mark.parametrize(
+    "option", ["--exclude-group", pytest.param("--group", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_dump_answers_with_a_filter_as_its_workspace(
     question: str, option: str, asked: Asked
