@@ -36,8 +36,7 @@ class PrintedAnswer(NamedTuple):
 
 
 if TYPE_CHECKING:
-    from analytics.questions.answer import Answer
-    from analytics.questions.question import Question
+    from analytics.questions.question import Answer, Question
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat

@@ -30,7 +30,7 @@ from reports.describe.source import Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
     from reports.describe.columns import View

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from analytics.gaps.gap import gap_documents
 from analytics.locations import absolute_location, join
-from analytics.questions.answer import Answer
 from analytics.questions.forensics.causes import CAUSES
 from analytics.questions.forensics.incident import Around, Window, drawn_history, time_around
 from analytics.questions.forensics.question import (
@@ -20,6 +19,7 @@ from analytics.questions.forensics.question import (
     ROWS_OF_STATES,
     ForensicsSettings,
 )
+from analytics.questions.question import Answer
 from analytics.questions.restore.question import OF_GROUPS, OFFSETS
 from analytics.replay.dump.choices import END, BeforeEnd, iso_time
 from analytics.replay.dump.times import last_time, milliseconds

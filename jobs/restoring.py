@@ -28,7 +28,7 @@ from reports.answers.restore import counts_of, restore_files, restore_text
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat

@@ -27,7 +27,7 @@ from reports.trend.answer import sections_for_programs, trend_text
 from reports.trend.page import html_of, trend_page
 
 if TYPE_CHECKING:
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from analytics.questions.trend.runs import AuditedRun
     from jobs.cli.console import Console
     from reports.layout.output_format import OutputFormat

@@ -378,11 +378,15 @@ def cut_of(
     as_of: AsOf,
     log_starts: Mapping[tuple[str, int], int],
 ) -> Cut:
-    """Return what a replay at an instant reads."""
+    """Return what a replay at an instant reads.
+
+    A record without a time lies behind one of a later time, whichever group that is of.
+    """
     ends: Mapping[tuple[str, int], int] = {}
     if as_of.timestamp_ms is not None and reader.count(_WITHOUT_TIME, _has_no_time()):
         # Hardly any dump has records without a time, and statistics of files say so.
-        decoded = {name: reader.table(name) for name in _WITHOUT_TIME}
+        every = reader.unfiltered()
+        decoded = {name: every.table(name) for name in _WITHOUT_TIME}
         ends = timeless_ends(decoded, as_of)
     return Cut(reader, as_of, log_starts, ends)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLE: Final = "gaps"
+PASSED_OVER: Final = "offsets_passed_over"
 _TIMES: Final = {"from_time": "from_timestamp", "to_time": "to_timestamp"}
 """Columns of the table that are called otherwise."""
 _INTEGERS: Final = (COUNT, "number")
@@ -201,6 +202,26 @@ def joined(gaps: Iterable[Gap]) -> str | None:
 def joined_reasons(gaps: Iterable[Gap]) -> str | None:
     """Return the same without the group that they are about."""
     return _BETWEEN.join(dict.fromkeys(each.reason for each in gaps)) or None
+
+
+@dataclass(frozen=True)
+class GroupGaps:
+    """Why something of a group cannot be told; what has no gap is known whole.
+
+    Attributes:
+        offsets: Why its committed or pending offsets may not be all, or not the last ones.
+        membership: Why its state, members and assignments may not be the last ones.
+        history: Why its history has gaps.
+    """
+
+    offsets: tuple[Gap, ...] = ()
+    membership: tuple[Gap, ...] = ()
+    history: tuple[Gap, ...] = ()
+
+    @property
+    def every(self) -> tuple[Gap, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.offsets, *self.membership, *self.history)))
 
 
 def words_expression(code: str, **values: pl.Expr) -> pl.Expr:

@@ -18,14 +18,7 @@ import pyarrow.compute as pc
 from analytics.decode.selection import names_wanted
 from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
-from analytics.gaps.gap import Gap, gap, joined
-from analytics.gaps.group_gaps import (
-    GroupGaps,
-    disputed_partitions,
-    gap_between_cuts,
-    groups_between_cuts,
-    undecided_of,
-)
+from analytics.gaps.gap import Gap, GroupGaps, gap, joined
 from analytics.gaps.internal_topics import (
     by_which_setting,
     ends_of,
@@ -34,10 +27,12 @@ from analytics.gaps.internal_topics import (
     lost_records,
     partition_count,
     partitions_that_fit,
+    undecided_of,
 )
 from analytics.replay.dump.choices import COMPLETE_ARCHIVE, archived, assumed_in
 from analytics.replay.log.ends_at import Ends, cleaned_until, leading, what_took_history
 from analytics.replay.log.topic_homes import home_of, internal_partition, is_one_of
+from analytics.replayed.records import disputed_partitions, groups_between_cuts
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
 
@@ -280,7 +275,10 @@ class GroupCompleteness:
 
     def _between(self, code: str, group: str, number: int) -> Gap:
         """Return a gap of a group with records between the two cuts of a partition."""
-        return gap_between_cuts(code, group, number, self._disputed[number])
+        frame, place = self._disputed[number], {"topic": CONSUMER_OFFSETS, "partition": number}
+        ends = {"from_offset": frame.certain_end, "to_offset": frame.possible_end}
+        why = frame.why(CONSUMER_OFFSETS, number)
+        return gap(code, group_id=group, **place, **ends, why=why)
 
     def together(self, unknown: Mapping[str, Gap]) -> list[Gap]:
         """Return the gaps of `of_group` for several groups; the same of many is one."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.decode.selection import is_name, names_wanted
@@ -14,7 +15,7 @@ from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.engine.key_places import homes_in
 from analytics.epoch_times import milliseconds_of
 from analytics.gaps.gap import Gap, gap
-from analytics.replay.dump.choices import are_elections_clean, assumed_in
+from analytics.replay.dump.choices import archived, are_elections_clean, assumed_in
 from analytics.replay.log.ends_at import Ends, ends_at, leading, losses_at
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.topic_homes import home_of, internal_partition
@@ -40,6 +41,39 @@ OPTIONS: Final = {
     "partitions": "--partitions",
 }
 """What filters are called in manifests, and on the command line."""
+
+
+_OF_GROUPS: Final = ("groups", "exclude_groups")
+
+
+def group_filters(manifest: Manifest) -> dict[str, list[Any]]:
+    """Return those of `filters_of` that leave out records of groups."""
+    return {name: each for name, each in filters_of(manifest).items() if name in _OF_GROUPS}
+
+
+def loading_unread(manifest: Manifest) -> str | None:
+    """Return in words that records that stop a coordinator may be of groups that were left out."""
+    filters = group_filters(manifest)
+    if not filters:
+        return None
+    options = " ".join(_as_options(name, each) for name, each in filters.items())
+    return (
+        f"whether records of other groups stop brokers from loading {CONSUMER_OFFSETS} cannot be "
+        f"told: this workspace was made with {options}"
+    )
+
+
+def elections_unread(manifest: Manifest) -> Gap | None:
+    """Return that elections may stand in records of groups that a workspace was made without.
+
+    The leader epoch of a record shows that its coordinator was elected, whichever group the record
+    is of.
+    """
+    filters = group_filters(manifest)
+    if not filters:
+        return None
+    options = " ".join(_as_options(name, each) for name, each in filters.items())
+    return gap("elections_unread", topic=CONSUMER_OFFSETS, filters=options)
 
 
 def filters_of(manifest: Manifest) -> dict[str, list[Any]]:
@@ -374,3 +408,56 @@ def partitions_that_fit(homes: Sequence[tuple[str, int]], least: int) -> int | N
         if each >= least and all(home_of(group, each) == home for group, home in homes):
             return each
     return None
+
+
+# Offsets of archived rows of which nobody can tell whether they took effect.
+
+_MOST_UNDECIDED = 5
+_IS_UNDECIDED: Final = {
+    "committed_offsets": pc.field("via") == "unknown",
+    "offset_history": pc.field("is_undecided"),
+}
+"""Which rows of a table are such."""
+
+
+def undecided_of_all(state: ReplayedWorkspace) -> Gap | None:
+    """Return how many committed offsets of which groups cannot be told; None where all can."""
+    rows = _undecided_rows(state, "committed_offsets", None)
+    groups = sorted(set(rows["group_id"].to_pylist()))
+    if not groups:
+        return None
+    return gap(
+        "offsets_of_groups_undecided",
+        offsets=rows.num_rows,
+        groups=tuple(groups[:_MOST_UNDECIDED]),
+        more=max(len(groups) - _MOST_UNDECIDED, 0) or None,
+    )
+
+
+def undecided_of(
+    state: ReplayedWorkspace, group: str, home: int | None
+) -> tuple[list[Gap], list[Gap]]:
+    """Return why the offsets of a group, and their history, cannot be told.
+
+    Args:
+        state: At the instant asked about.
+        group: Its id.
+        home: The partition of the offsets topic it belongs to.
+    """
+    if home not in archived(state.manifest, CONSUMER_OFFSETS):
+        return [], []
+    offsets = _undecided_rows(state, "committed_offsets", group).num_rows
+    changes = _undecided_rows(state, "offset_history", group).num_rows
+    return (
+        [gap("offsets_undecided", group_id=group, offsets=offsets)] if offsets else [],
+        [gap("history_undecided", group_id=group, changes=changes)] if changes else [],
+    )
+
+
+def _undecided_rows(state: ReplayedWorkspace, name: str, group: str | None) -> pa.Table:
+    if not state.tables.has(name):
+        return pa.table({"group_id": pa.array([], pa.string())})
+    where = _IS_UNDECIDED[name]
+    if group is not None:
+        where &= pc.field("group_id") == group
+    return state.tables.read(name, ["group_id"], where)

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from analytics.questions.answer import Answer
     from analytics.questions.forensics.incident import Window
+    from analytics.questions.question import Answer
 
 # What a question was answered with, as a notebook has it: each table an attribute.
 

@@ -29,11 +29,6 @@ Keep = Callable[[pl.DataFrame], pl.DataFrame]
 """Returns the rows of some that are wanted; for Spark a function of a module, or a partial."""
 
 
-def frame_of(rows: pa.Table) -> pl.DataFrame:
-    """Return an Arrow table as a frame."""
-    return pl.DataFrame(pl.from_arrow(rows))
-
-
 class GroupRows(NamedTuple):
     """Rows that are of groups, and nobody knows where those of which groups are.
 
@@ -107,7 +102,7 @@ class StoredGroups:
         """Yield the rows, some after the others; at least one frame."""
         where = EVERY if self.where is None else self.where
         for each in self.tables.pieces(self.name, self.columns, where, self.paths):
-            yield _wanted_rows(frame_of(each), self.keep)
+            yield _wanted_rows(polars_rows(each), self.keep)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,16 @@ import pyarrow.compute as pc
 from analytics.engine.cut_tables import Cut, cut_of
 from analytics.engine.key_places import homes_in
 from analytics.replay.dump.coverage import log_starts
+from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, cut_all, timeless_ends
+from analytics.replay.log.log_times import disputed, frames_of_rows
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.tables.record_reader import RecordReader
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
+    from analytics.replay.log.log_times import Frame
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 _PLACE = ("topic", "partition", "offset", "timestamp")
@@ -152,3 +155,30 @@ class Records:
         fields = {name: name for name in names}
         whole = {each: read(each, fields, CONSUMER_OFFSETS) for each in (COMMITS, GROUPS)}
         return timeless_ends(whole, self.instant)
+
+
+# Groups of which records lie between the two cuts of a log whose times go back.
+
+
+def disputed_partitions(state: ReplayedWorkspace) -> Mapping[int, Frame]:
+    """Return by partition of the offsets topic where a log whose times go back was cut."""
+    return disputed(frames_of_rows(state.frames), CONSUMER_OFFSETS)
+
+
+def groups_between_cuts(state: ReplayedWorkspace) -> dict[str, int]:
+    """Return by group, also of one that is not there, in which partition not all is certain."""
+    found: dict[str, int] = {}
+    reader = Records(state).of_all
+    for number, frame in disputed_partitions(state).items():
+        where = (
+            (pc.field("topic") == CONSUMER_OFFSETS)
+            & (pc.field("partition") == number)
+            & (pc.field("offset") >= frame.certain_end)
+            & (pc.field("offset") < frame.possible_end)
+        )
+        fields = {COMMITS: "group", **{name: kind.group_field for name, kind in KINDS.items()}}
+        for name, field in fields.items():
+            rows = reader.table_where(name, ["key"], where)
+            names = rows["key"].struct.field(field).unique().to_list()
+            found |= dict.fromkeys(names, number)
+    return found

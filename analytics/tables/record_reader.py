@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -131,6 +131,10 @@ class RecordReader:
         """Match patterns to the names there are now: once, and not wherever this is sent."""
         _ = self._groups, self._topics
         return self
+
+    def unfiltered(self) -> Self:
+        """Return what reads the same logs, whichever groups and topics are asked for."""
+        return replace(self, selection=EVERYTHING)
 
     def empty(self, name: str) -> pl.DataFrame:
         """Return a decoded table without rows."""

@@ -14,7 +14,7 @@ from jobs.cli.options.shared import GROUP_TYPES, end_offsets_option, inputs_argu
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 

@@ -21,7 +21,7 @@ from jobs.cli.options.state import Instant, asked_instant, assume_option
 from jobs.cli.settings_files import settings_options, topic_ids_option
 
 if TYPE_CHECKING:
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from jobs.workspaces.compared_states import Side
     from jobs.workspaces.replayed import Replayed
 

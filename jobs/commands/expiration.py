@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pyarrow import Table
 
-    from analytics.questions.answer import Answer
     from analytics.questions.describe.description import Description
+    from analytics.questions.question import Answer
     from analytics.tables.parted_table import PartedTable
     from jobs.asking import PrintedAnswer
     from jobs.workspaces.replayed import Replayed

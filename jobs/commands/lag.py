@@ -15,7 +15,7 @@ from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_opt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 

@@ -16,7 +16,7 @@ from jobs.cli.options.state import dialect_option, refuse_other_options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from jobs.workspaces.replayed import Replayed
     from reports.layout.output_format import OutputFormat
 

@@ -16,7 +16,7 @@ from jobs.cli.options.answer import fail_on_option
 from jobs.cli.options.shared import output_options, summary_format_options
 
 if TYPE_CHECKING:
-    from analytics.questions.answer import Answer
+    from analytics.questions.question import Answer
     from analytics.snapshot.cluster_connection import ClusterConnection
     from analytics.snapshot.taking import Limits
     from reports.layout.output_format import OutputFormat

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.decode.selection import OF_NAMES, Selection
+from analytics.decode.selection import OF_NAMES
 from analytics.dump.files.inputs import recognize
 from analytics.gaps.gap import Gap, gap, words_of
 from analytics.replay.dump.choices import END, BeforeEnd
@@ -174,7 +174,9 @@ def _of_one_dump(
 
     later = {name: options[name] for name in _LATER if name in options}
     session = {name: options[name] for name in ("master", "conf") if name in options}
-    rest = {name: each for name, each in options.items() if name not in {*later, *session}}
+    of_names = {name: options[name] for name in OF_NAMES if name in options}
+    apart = {*later, *session, *of_names}
+    rest = {name: each for name, each in options.items() if name not in apart}
     # The replays say where they work; this is beside them.
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="groupscope-"))
     decoded = decode_into(
@@ -188,11 +190,9 @@ def _of_one_dump(
         **rest,
         **session,
     )
-    selection = Selection.of_options(options)
     code = decoded.exit_code(None)
 
     def at(side: Side) -> Replayed:
-        # What the filters leave out was not decoded: records are not filtered again.
         state = stack.enter_context(
             replayed(
                 console,
@@ -201,7 +201,7 @@ def _of_one_dump(
                 as_of=side.as_of or END,
                 ends=side.ends,
                 has_hint=False,
-                about=selection,
+                **of_names,
                 **later,
                 **session,
             )

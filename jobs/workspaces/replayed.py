@@ -187,12 +187,13 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     config: str | None = None,
     fail_on: str = NEVER,
     max_undecoded: Limit | None = None,
-    about: Selection | None = None,
     **options: Any,  # noqa: ANN401 - options of decoding and of Spark, handed through
 ) -> Iterator[Replayed]:
     """Hand over a workspace with the tables that are needed, at the instant asked about.
 
-    Where no instant is asked for, that of a replayed workspace is taken, and stated.
+    Where no instant is asked for, that of a replayed workspace is taken, and stated. Groups and
+    topics are chosen when tables are read, and never before: records of one group are evidence on
+    others, as they show elections, transactions and what stops a coordinator from loading.
 
     Args:
         console: Where it is told what is done.
@@ -209,7 +210,6 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         config: A file with settings and thresholds.
         fail_on: From which severity of findings on the exit code is 1.
         max_undecoded: With more undecodable records the exit code is 3.
-        about: What the question is about, where the options do not say it: decoding went by it.
         **options: As `selection_options`, `input_options` and `spark_options` declare them.
 
     Raises:
@@ -218,12 +218,13 @@ def replayed(  # noqa: PLR0913 - one parameter an option
     settings = read_settings(broker_configs, config)
     assume = (*assume, *settings.of_elections())
     found = recognize(inputs, options.get("topic_partition"))
-    selection = about or Selection.of_options(options)
+    selection = Selection.of_options(options)
+    whole = {name: each for name, each in options.items() if name not in OF_NAMES}
     ready = _workspace_of(found, options)
     is_kept = False
     if ready is None and out is not None:
         is_before_end = bool(ends) or isinstance(as_of, int | BeforeEnd)
-        ready = kept_workspace(out, found, {**options, "keep_below_log_start": is_before_end})
+        ready = kept_workspace(out, found, {**whole, "keep_below_log_start": is_before_end})
         if is_kept := ready is not None:
             console.say(f"{out} was made of the same files: they are not decoded again")
             # A dump is asked about its end where no instant is named.
@@ -286,7 +287,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             # A workspace that stays holds all tables; others may be asked for later.
             needs=needs if out is None else None,
             as_dump=is_kept,
-            **options,
+            **whole,
         )
         space = Workspace(folder)
         source = decoded_workspace(ready or space)

@@ -62,6 +62,8 @@ def test_a_filter_changes_nothing_of_what_it_holds(
     ]
     assert part.get("verdicts") == whole.get("verdicts")
     assert (whole["filters"], part["filters"]) == ({}, {"groups": ["parcel-router"]})
+    codes = {each["code"] for each in part["gaps"]} - {each["code"] for each in whole["gaps"]}
+    assert codes == ({"elections_unread"} if command == "timeline" else set())
 
 
 @pytest.mark.parametrize("command", ["list", "lag", "usage", "expiration"])

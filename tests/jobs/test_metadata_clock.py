@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from analytics.decode.unjudged_elections import Evidence
-from analytics.gaps.coordinators import coordinator_evidence
+from analytics.questions.timeline.lost_commits import coordinator_evidence
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace

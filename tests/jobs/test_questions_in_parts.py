@@ -13,7 +13,6 @@ import pytest
 
 from analytics.engine.part_runs import PartRunner
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.answer import Answer
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.describe import description
@@ -24,7 +23,7 @@ from analytics.questions.expiration import question as expiration_question
 from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings
 from analytics.questions.lag import question as lag_question
 from analytics.questions.lag.question import LAG, LagSettings
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings
 from analytics.questions.restore import question as restore_question

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from analytics.assignors.group import Group, Member
-from analytics.questions.balance.cases.case import Case
+from analytics.questions.balance.case import Case
 
 Held = Mapping[str, Iterable[int]]
 Members = Mapping[str, tuple[str, Held]]

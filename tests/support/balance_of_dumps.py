@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from analytics.contracts import contract_frame
+from analytics.questions.balance.at_instant import (
+    counts_in_records,
+    highest_seen,
+    partition_counts,
+    topic_sizes,
+)
 from analytics.questions.balance.balance_tables import (
     Topics,
     cases_ever,
     cases_now,
     resolved_expressions,
     subtopologies,
-)
-from analytics.questions.balance.cases.at_instant import (
-    counts_in_records,
-    highest_seen,
-    partition_counts,
-    topic_sizes,
 )
 from analytics.questions.balance.evaluated import judged, tables_of
 from analytics.questions.balance.held_in_epochs import numbered

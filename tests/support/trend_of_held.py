@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from analytics.questions.trend.question import TrendSettings, trend
 from tests.support.held_runs import Audit
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from analytics.contracts import table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.internal_topics import are_some_topics
-from analytics.questions.balance.cases.at_instant import (
+from analytics.questions.balance.at_instant import (
     TOLD_BY,
     cases_at,
     counts_in_records,
@@ -24,12 +24,12 @@ from analytics.questions.balance.cases.at_instant import (
     with_epoch,
     with_progress,
 )
-from analytics.questions.balance.cases.through_history import cases_of_history
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
+from analytics.questions.balance.through_history import cases_of_history
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import AROUND
-from analytics.replayed.group_rows import frame_of, stored_rows
+from analytics.replayed.group_rows import stored_rows
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import group_parts, stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
@@ -257,7 +257,7 @@ def now_of_part(judging: Judging, rows: Mapping[str, pl.DataFrame]) -> PartAnswe
         judging: By what.
         rows: `_NOW` of theirs, and where commits are looked at `_COMMITS` of `HISTORY`.
     """
-    commits = frame_of(table_of(HISTORY, []).select(_COMMITS))
+    commits = polars_rows(table_of(HISTORY, []).select(_COMMITS))
     if HISTORY in rows:
         commits = rows[HISTORY].filter(pl.col("advance") > 0)
     known = {**rows, "topics": judging.topics, "commits": commits}
@@ -327,7 +327,7 @@ def _compacted_until(state: ReplayedWorkspace) -> dict[int, int]:
 
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
-    return frame_of(state.tables.read("topics"))
+    return polars_rows(state.tables.read("topics"))
 
 
 def _topics_of(state: ReplayedWorkspace, records: Records) -> Topics:
@@ -347,10 +347,10 @@ def _used_partitions(tables: StoredTables) -> Iterator[pl.DataFrame]:
     """Yield topics and partitions that members have, or that offsets are committed for."""
     columns = ("topic", "topic_id", "partition")
     for piece in tables.pieces("assignments", columns, pc.field("subtopology_id").is_null()):
-        yield frame_of(piece).with_columns(pl.coalesce("topic", "topic_id").alias("topic"))
+        yield polars_rows(piece).with_columns(pl.coalesce("topic", "topic_id").alias("topic"))
     for name in _COMMITTED:
         for piece in tables.pieces(name, ("topic", "partition"), pc.scalar(value=True)):
-            yield frame_of(piece)
+            yield polars_rows(piece)
 
 
 def _metadata(records: Records) -> dict[str, pl.DataFrame]:

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from analytics.assignors.group import bucket, table_size
 from analytics.contracts import contract_frame, contract_schema, table_of_frame
-from analytics.questions.balance.cases.case import CLASSIC, Row, case_of
-from analytics.questions.balance.judgement.judge import alternatives, judge
+from analytics.questions.balance.case import CLASSIC, Row, case_of
+from analytics.questions.balance.judge import alternatives, judge
 from analytics.replay.log.topic_homes import string_hashes
 
 if TYPE_CHECKING:

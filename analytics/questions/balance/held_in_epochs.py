@@ -15,7 +15,7 @@ from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.spans import LIFE
 from analytics.replay.metadata.topics import named_topics, topic_names
-from analytics.replayed.group_rows import GroupRows, frame_of
+from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import parts_for
 from analytics.tables.stored_tables import StoredTables
@@ -63,7 +63,7 @@ class HeldInEpochs:
         self._cut = Records(state).cut
         self._reader = self._cut.reader
         topics = StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"])
-        names = topic_names(named_topics(frame_of(topics)))
+        names = topic_names(named_topics(polars_rows(topics)))
         self.following = Following(names, replay_rules(state.release))
 
     @property

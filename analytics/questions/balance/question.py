@@ -15,14 +15,13 @@ from analytics.gaps.gap import Gap, gap, joined_reasons
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partitions_set
-from analytics.questions.answer import Answer
 from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ever, tables_now
-from analytics.questions.balance.cases.case import Placement, placement
+from analytics.questions.balance.case import Placement, placement
 from analytics.questions.balance.evaluated import ALTERNATIVES
 from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
-from analytics.questions.question import Question
-from analytics.replayed.group_rows import frame_of
+from analytics.questions.question import Answer, Question
+from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS
@@ -121,7 +120,7 @@ def group_placement(state: ReplayedWorkspace, rules: RebalanceRules) -> Placemen
     everything = StoredTables(state.tables.workspace)
     topics = everything.read("topics", ["partitions"], pc.field("topic") == CONSUMER_OFFSETS)
     counts = [each for each in topics["partitions"].to_pylist() if each]
-    groups = frame_of(everything.read("groups", ["group_id", "coordinator_partition"]))
+    groups = polars_rows(everything.read("groups", ["group_id", "coordinator_partition"]))
     present = {
         each["partition"]
         for each in state.manifest["partitions"]

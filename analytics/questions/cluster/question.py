@@ -22,7 +22,6 @@ from analytics.contracts import (
 )
 from analytics.decode.selection import names_wanted
 from analytics.gaps.gap import Gap, gap
-from analytics.questions.answer import Answer
 from analytics.questions.cluster.comparison import (
     ASSIGNMENT,
     GROUP,
@@ -45,7 +44,7 @@ from analytics.questions.cluster.state_fields import (
     offset_fields,
     share_fields,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.replay.dump.choices import iso_time
 from analytics.replayed.cluster_answers import snapshot_at
 from analytics.workspace import DATA_LOGS, reading

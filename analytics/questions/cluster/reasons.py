@@ -27,8 +27,8 @@ from analytics.questions.cluster.comparison import (
     SHARE_PARTITION,
 )
 from analytics.questions.cluster.state_fields import KEY
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.cluster_answers import snapshot_at
-from analytics.replayed.group_rows import frame_of
 from schemas.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _with_records(
     of_offsets = pl.concat(
         [records.filter(pl.col("field") == "offset").select(_PLACE), pending.select(_PLACE)]
     ).unique()
-    topics = frame_of(state.tables.read("topics", ["topic", "topic_id"]))
+    topics = polars_rows(state.tables.read("topics", ["topic", "topic_id"]))
     of_shares = (
         records.filter(pl.col("field") == "share_partition")
         .select("group_id", pl.col("value").alias("topic_id"), "partition")
@@ -163,7 +163,7 @@ def _with_records(
 def _ended(answers: pl.DataFrame, state: ReplayedWorkspace) -> pl.DataFrame:
     """Return offsets that were pending where transactions have ended since."""
     names = ("group_id", "topic", "partition", "coordinator_partition")
-    pending = frame_of(state.tables.read("pending_offsets", names))
+    pending = polars_rows(state.tables.read("pending_offsets", names))
     markers = answers.filter((pl.col("kind") == "marker") & (pl.col("topic") == CONSUMER_OFFSETS))[
         "partition"
     ]
@@ -238,7 +238,7 @@ def _with_unread(
     )
     failed = pl.concat([_lacking(state), since]).sort("rank", *_LOG).unique(_LOG, keep="first")
     failed = failed.sort("rank", *_LOG)
-    groups = frame_of(state.tables.read("groups", ["group_id", "coordinator_partition"]))
+    groups = polars_rows(state.tables.read("groups", ["group_id", "coordinator_partition"]))
     rows = differences.join(groups, "group_id", "left", nulls_equal=True)
     of_groups = failed.filter(pl.col("topic") == CONSUMER_OFFSETS)
     of_shares = failed.filter(pl.col("topic") == SHARE_GROUP_STATE)

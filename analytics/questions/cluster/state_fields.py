@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replayed.cluster_answers import snapshot_at
-from analytics.replayed.group_rows import frame_of
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -63,7 +63,7 @@ def member_fields(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return the fields of members."""
     wanted = ("group_id", "group_type", "member_id", "group_instance_id", "client_id")
     names = (*wanted, "client_host", "rack_id", "member_epoch", "missing")
-    members = frame_of(state.tables.read("members", names))
+    members = polars_rows(state.tables.read("members", names))
     return _unpivoted(
         members,
         {
@@ -81,7 +81,7 @@ def assignment_fields(state: ReplayedWorkspace) -> tuple[pl.DataFrame, pl.DataFr
     deleted since, and nothing of tasks of streams groups is compared.
     """
     names = ("group_id", "member_id", "kind", "role", "topic", "topic_id", "partition", "missing")
-    rows = frame_of(state.tables.read("assignments", names))
+    rows = polars_rows(state.tables.read("assignments", names))
     rows = rows.filter(pl.col("role").is_null() & pl.col("topic").is_not_null())
     rows = rows.filter(pl.col("topic_id").is_null() | _is_there(state))
     given_back = rows.filter(pl.col("kind") == "pending_revocation")
@@ -99,7 +99,7 @@ def offset_fields(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return the fields of committed offsets."""
     fields = ("committed_offset", "committed_leader_epoch", "metadata")
     names = ("group_id", "topic", "partition", *fields, "missing")
-    rows = frame_of(state.tables.read("committed_offsets", names))
+    rows = polars_rows(state.tables.read("committed_offsets", names))
     rows = rows.filter(pl.col("committed_offset").is_not_null())
     return _unpivoted(rows, {name: pl.col(name) for name in fields})
 
@@ -107,7 +107,7 @@ def offset_fields(state: ReplayedWorkspace) -> pl.DataFrame:
 def share_fields(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return where share partitions start."""
     names = ("group_id", "topic_id", "topic", "partition", "phase", "start_offset", "missing")
-    rows = frame_of(state.tables.read("share_partitions", names))
+    rows = polars_rows(state.tables.read("share_partitions", names))
     rows = rows.filter(pl.col("topic").is_not_null() & _is_there(state))
     rows = rows.filter(pl.col("phase") == "initialized")
     return _unpivoted(rows, {"start_offset": pl.col("start_offset")})
@@ -116,7 +116,7 @@ def share_fields(state: ReplayedWorkspace) -> pl.DataFrame:
 def compared_groups(state: ReplayedWorkspace) -> pl.DataFrame:
     """Return rows of the table `groups`, simple ones as the classic ones that brokers list."""
     names = ("group_id", "group_type", "state", "protocol_type", "protocol", "epoch")
-    rows = frame_of(
+    rows = polars_rows(
         state.tables.read(
             "groups", (*names, "assignment_epoch", "coordinator_partition", "missing")
         )

@@ -20,7 +20,6 @@ from pyarrow import fs
 from analytics.contracts import table_of
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, release_freed_memory
 from analytics.errors import InputNotRecognizedError
-from analytics.questions.answer import Answer
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
 from analytics.questions.data_quality.judged_table import (
     BROKEN,
@@ -33,9 +32,9 @@ from analytics.questions.data_quality.judged_table import (
     judged_tables,
     together,
 )
-from analytics.questions.question import Question
-from analytics.replay.log.row_columns import arrow_rows
-from analytics.replayed.group_rows import GroupRows, frame_of
+from analytics.questions.question import Answer, Question
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.whole_groups import RowsByTable, group_parts, parts_for, stored_parts
 from analytics.tables.buckets import packed
 from analytics.tables.stored_tables import KINDS, StoredTables, batches_by_file, count_by_file
@@ -325,7 +324,7 @@ def _parts(
     else:
         by_name = {table.name: rows.columns, rows.other: rows.other_columns}
         laid = {
-            name: GroupRows(map(frame_of, stored.pieces(name, columns)), _as_text(by_name[name]))
+            name: GroupRows(map(polars_rows, stored.pieces(name, columns)), _as_text(by_name[name]))
             for name, columns in needed.items()
         }
         count = sum(stored.count(name) for name in needed)
@@ -382,7 +381,7 @@ def _row_groups(
 ) -> dict[str, pl.DataFrame]:
     with reading(path), space.filesystem.open_input_file(path) as source:
         rows = pq.ParquetFile(source).read_row_groups(list(numbers), columns=list(columns))
-    return {name: frame_of(rows.select(columns))}
+    return {name: polars_rows(rows.select(columns))}
 
 
 class _Stored:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -13,16 +13,17 @@ import pyarrow.compute as pc
 
 from analytics.decode.selection import names_wanted
 from analytics.engine.part_runs import PartAnswer
-from analytics.gaps.coordinators import coordinators
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.share.backlog import with_share_lag
 from analytics.questions.timeline.topic_lives import METADATA_LOG
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.records import Records
 from analytics.replayed.topics import subtopology_inputs, topics_gone, with_names
 from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.parted_table import Order, PartedTable
 from analytics.tables.stored_tables import StoredTables
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -294,3 +295,45 @@ def _topics_wanted(
     read = {topic for group in inputs.values() for topics in group.values() for topic in topics}
     named = [pc.unique(rows["topic"]).cast(pa.string()) for rows in tables]
     return state.topics_wanted(pa.chunked_array([*named, pa.array(sorted(read), pa.string())]))
+
+
+# Which broker coordinated a group, where the metadata log tells.
+
+
+def coordinators(state: ReplayedWorkspace) -> dict[int, str]:
+    """Return `host:port (id)` by partition of the offsets topic, as Kafka's tools print it.
+
+    Where a partition has no leader at the instant, the only replica that could lead it is named.
+    """
+    tables = StoredTables(state.tables.workspace)
+    leaders = tables.read(
+        "partition_leaders",
+        ["partition", "leader", "isr", "elr"],
+        pc.field("topic") == CONSUMER_OFFSETS,
+    ).to_pylist()
+    places = _places(state)
+    named: dict[int, str] = {}
+    for each in leaders:
+        broker = _leader_of(each)
+        if broker in places:
+            named[each["partition"]] = f"{places[broker]} ({broker})"
+    return named
+
+
+def _leader_of(row: dict[str, Any]) -> int | None:
+    """Return the leader, else the only replica that could be; a row of `partition_leaders`."""
+    leader: int | None = row["leader"]
+    if leader is not None and leader >= 0:
+        return leader
+    candidates = set(row["isr"] or ()) | set(row["elr"] or ())
+    return candidates.pop() if len(candidates) == 1 else None
+
+
+def _places(state: ReplayedWorkspace) -> dict[int, str]:
+    """Return the first address each broker registered under."""
+    places = {}
+    for each in Records(state).table("register_broker_record", ["value"])["value"].to_pylist():
+        if each and each["end_points"]:
+            first = each["end_points"][0]
+            places[each["broker_id"]] = f"{first['host']}:{first['port']}"
+    return places

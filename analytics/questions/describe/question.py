@@ -12,16 +12,15 @@ import pyarrow.compute as pc
 from analytics.decode.selection import is_name, names_wanted
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_gaps import undecided_of_all
 from analytics.gaps.group_selection import COLUMNS, GroupSelection, select_groups, with_unread
-from analytics.questions.answer import Answer
+from analytics.gaps.internal_topics import undecided_of_all
 from analytics.questions.describe.description import (
     NEEDS,
     Description,
     described_groups,
     nothing_described,
 )
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from schemas import table
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import pattern_gaps
 from analytics.gaps.internal_topics import topics_left_out
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import (
     CANNOT_TELL,
     GROUP_COLUMNS,
@@ -39,8 +38,8 @@ from analytics.questions.diff.changes import (
     lost_lines,
     topics_born_again,
 )
-from analytics.questions.question import Question
-from analytics.replayed.group_rows import frame_of
+from analytics.questions.question import Answer, Question
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables
@@ -281,7 +280,7 @@ def _gaps(state: ReplayedWorkspace) -> list[Gap]:
 
 def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
     everything = StoredTables(state.tables.workspace)
-    return frame_of(everything.read("topics", ["topic", "topic_id", "deleted_at"]))
+    return polars_rows(everything.read("topics", ["topic", "topic_id", "deleted_at"]))
 
 
 DIFF: Final = Question(

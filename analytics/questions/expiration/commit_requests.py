@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from analytics.contracts import ARROW_TYPES
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.expiration.retention_settings import ASSUMED
-from analytics.questions.marks import marked
-from analytics.replay.log.losses import MARKS
+from analytics.replay.log.losses import MARKS, with_marks_of
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
@@ -187,5 +186,5 @@ def requests_of_part(
     committed = arrow_rows(rows["committed_offsets"].select(_OF_REQUESTS))
     requests = commit_requests(committed, era, retention_ms, is_assumed=is_assumed)
     of_groups = pl.concat(each.select("group_id", "missing") for each in rows.values())
-    found = marked(requests, arrow_rows(of_groups), ["group_id"])
-    return PartAnswer({REQUESTS: by_group(polars_rows(found))})
+    found = with_marks_of(polars_rows(requests), of_groups, ["group_id"])
+    return PartAnswer({REQUESTS: by_group(found)})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.questions.expiration.expiry import as_time, is_due, with_expiry
+from analytics.questions.expiration.offset_expiration import as_time, is_due, with_expiry
 from analytics.questions.expiration.offset_log import (
     GroupRecords,
     OffsetLog,

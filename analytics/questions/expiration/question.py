@@ -15,9 +15,7 @@ import pyarrow.compute as pc
 from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
-from analytics.questions.answer import Answer
 from analytics.questions.expiration.commit_requests import requests_of_groups
-from analytics.questions.expiration.expiry import ChosenEra, chosen_era
 from analytics.questions.expiration.group_endings import OF_GROUPS
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
 from analytics.questions.expiration.offset_removals import Cluster
@@ -41,15 +39,15 @@ from analytics.questions.expiration.tables import (
     ReplayedFacts,
     expiration_tables,
 )
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.replay.dump.choices import assumed_in
 from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
 from analytics.replay.log.as_of import COMMITS, GROUPS
-from analytics.replay.log.row_columns import arrow_rows
-from analytics.replay.log.rules import replay_rules
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replay.log.rules import named_release, replay_rules
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
@@ -67,7 +65,13 @@ from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.buckets import packed
 from analytics.tables.parted_table import PartedTable, PartedTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
-from schemas.expiration_rules import audit_rules, expiration_eras, group_endings
+from schemas.expiration_rules import (
+    audit_rules,
+    era_of_release,
+    expiration_eras,
+    group_endings,
+)
+from schemas.releases import release_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -75,6 +79,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+    from schemas.expiration_rules import ExpirationRules
+    from schemas.manifest import Manifest
 
 # The tables about the expiry of offsets, made of a replayed workspace and its records.
 
@@ -114,7 +120,7 @@ def expiry_tables(
         WorkspaceError: A table cannot be read.
     """
     records = _Records(state, question.cut_partitions)
-    topics = _frame(state.tables.read("topics"))
+    topics = polars_rows(state.tables.read("topics"))
     coverage = coverage_of(
         state.manifest, records.instant, state.source, state.lines, assumed_in(state.manifest)
     )
@@ -239,10 +245,6 @@ def _fields(name: str) -> dict[str, str]:
     return {each: each for each in fields}
 
 
-def _frame(rows: pa.Table) -> pl.DataFrame:
-    return pl.DataFrame(pl.from_arrow(rows))
-
-
 @dataclass(frozen=True)
 class ExpirationSettings:
     """What of expiration is asked.
@@ -271,6 +273,57 @@ class ExpirationSettings:
         """
         if self.rules is not None:
             check_choice("rules", self.rules, expiration_eras())
+
+
+# Which era's rules of expiry apply: the one asked for, or that of the release, and why.
+
+OLDEST, NEWEST = "pre-2.1", "current"
+_SHOWN_BY_EVERY_3_X = "2.3"
+"""Without a metadata log, records of this and of all releases up to 3.9 look alike."""
+
+_LATER = "3.2-3.9"
+
+
+@dataclass(frozen=True)
+class ChosenEra:
+    """The rules, those of what was written before an upgrade, and a sentence that says so."""
+
+    era: ExpirationRules
+    before: ExpirationRules | None
+    explanation: str
+
+
+def chosen_era(era_name: str | None, kafka_version: str | None, manifest: Manifest) -> ChosenEra:
+    """Return the rules that apply.
+
+    Args:
+        era_name: A name of an era, or None to go by the release.
+        kafka_version: `--kafka-version`, or None.
+        manifest: Of the dump: it says at least which release wrote it.
+    """
+    eras = expiration_eras()
+    if era_name is not None:
+        return ChosenEra(eras[era_name], None, f"rules: {era_name}, as asked for")
+    before = eras[OLDEST]
+    named = named_release(manifest)
+    if kafka_version is not None:
+        era = era_of_release(kafka_version)
+        why = f"of Kafka {kafka_version}, as asked for"
+    elif named is not None:
+        era = era_of_release(named)
+        why = f"of Kafka {named}, as it was replayed"
+    else:
+        at_least = manifest["kafka_version"].get("at_least")
+        if at_least is None:
+            era, why = eras[NEWEST], "the newest: nothing shows which release wrote this"
+        else:
+            era = era_of_release(at_least)
+            why = f"by release: written by Kafka {at_least} or newer"
+            if release_key(at_least)[:2] == release_key(_SHOWN_BY_EVERY_3_X):
+                era = eras[_LATER]
+                why += ", and nothing tells 2.3 from the releases up to 3.9"
+    sentence = f"rules: {era.name} ({why}); --rules or --kafka-version choose others"
+    return ChosenEra(era, None if era.per_offset else before, sentence)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 import polars as pl
 
-from analytics.questions.expiration.expiry import MAY_NOT_BE_KEPT, as_ms, as_time
+from analytics.questions.expiration.offset_expiration import MAY_NOT_BE_KEPT, as_ms, as_time
 from analytics.questions.expiration.retention_settings import ASSUMED, OPTION, RECORD
 from analytics.replay.removals.removal_causes import (
     EXPIRATION,

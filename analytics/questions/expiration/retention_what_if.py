@@ -7,8 +7,13 @@ from typing import Final
 
 import polars as pl
 
-from analytics.questions.expiration.expiry import MAY_NOT_BE_KEPT, as_time, has_expire_time
-from analytics.questions.expiration.offset_expiration import BLOCKED, UNTOLD
+from analytics.questions.expiration.offset_expiration import (
+    BLOCKED,
+    MAY_NOT_BE_KEPT,
+    UNTOLD,
+    as_time,
+    has_expire_time,
+)
 from analytics.questions.expiration.offset_log import ObservedHistory, OffsetLog
 from analytics.questions.expiration.retention_settings import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY

@@ -19,7 +19,7 @@ from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.words import CANNOT_TELL, LOST, LOW, badness
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def costs_of_offsets(verdicts: PartedTable, elections: Sequence[Election]) -> pl
         `_OF_COSTS` (`copy` is of a loss by an election), `_AMOUNTS`, `is_at_least`.
     """
     lines = _lines(elections)
-    parts = [_costs(frame_of(piece), lines) for piece in verdicts.scan(list(_READ))]
+    parts = [_costs(polars_rows(piece), lines) for piece in verdicts.scan(list(_READ))]
     return (
         pl.concat(parts)
         .group_by(_OF_COSTS)
@@ -272,7 +272,9 @@ def _with_copies(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
 def untold_reasons(verdicts: PartedTable) -> tuple[str | None, int]:
     """Return the reason that most of what cannot be told has, and how many others there are."""
     untold = verdicts.where(pl.col("verdict") == CANNOT_TELL)
-    parts = [frame_of(each)["reason"].drop_nulls() for each in untold.scan(["verdict", "reason"])]
+    parts = [
+        polars_rows(each)["reason"].drop_nulls() for each in untold.scan(["verdict", "reason"])
+    ]
     counts = pl.concat(parts).value_counts(sort=True, name="rows")
     if counts.is_empty():
         return None, 0

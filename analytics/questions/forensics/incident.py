@@ -21,7 +21,8 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replayed.group_rows import PartedGroups, frame_of
+from analytics.replay.log.row_columns import polars_rows
+from analytics.replayed.group_rows import PartedGroups
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import parts_of_both, whole_group_parts
 from analytics.tables.parted_table import Order, PartedTable
@@ -177,7 +178,7 @@ def _untold(verdicts: PartedTable) -> str:
     groups: set[str] = set()
     reasons: set[str] = set()
     for piece in untold.scan(["group_id", "verdict", "reason"]):
-        rows = frame_of(piece)
+        rows = polars_rows(piece)
         groups.update(rows["group_id"])
         reasons.update(rows["reason"].drop_nulls())
     if not groups:
@@ -192,11 +193,11 @@ def suffering(happened: Happenings) -> list[str]:
     """Return the groups that something surely happened to in the time, those with most first."""
     counts: Counter[str] = Counter()
     for piece in happened.verdicts.scan(["group_id", "verdict", "at"]):
-        rows = frame_of(piece)
+        rows = polars_rows(piece)
         sure = rows.filter((pl.col("verdict") != CANNOT_TELL) & pl.col("at").is_not_null())
         counts.update(dict(sure.group_by("group_id").len().iter_rows()))
     for piece in happened.events.scan(["group_id", "event"]):
-        hit = frame_of(piece).filter(pl.col("event").is_in(sorted(SUFFERED)))["group_id"]
+        hit = polars_rows(piece).filter(pl.col("event").is_in(sorted(SUFFERED)))["group_id"]
         counts.update(dict.fromkeys(hit.unique(), 0))
     return sorted(counts, key=lambda group: (-counts[group], group))
 
@@ -223,7 +224,7 @@ def groups_named(
         *events.scan(["group_id"]),
     )
     for piece in known:
-        names = frame_of(piece)["group_id"].drop_nulls().unique().to_list()
+        names = polars_rows(piece)["group_id"].drop_nulls().unique().to_list()
         there |= set(names_wanted(names, patterns.groups, patterns.exclude_groups))
     chosen = names_wanted(sorted(there), patterns.groups, patterns.exclude_groups)
     if not chosen:
@@ -342,7 +343,7 @@ def others_of_part(
             pl.struct("topic", "partition").n_unique().cast(pl.Int64).alias("partitions"),
             pl.col("at").min().alias("first_at"),
         )
-        .join(frame_of(known).unique("group_id", keep="last"), "group_id", "left")
+        .join(polars_rows(known).unique("group_id", keep="last"), "group_id", "left")
     )
     home = pl.col("home")
     is_same = pl.when(home.is_not_null()).then(home.is_in([*(homes - {None})]))

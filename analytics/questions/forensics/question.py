@@ -12,7 +12,6 @@ import polars as pl
 from analytics.errors import SettingRefusedError
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.uncertain_metadata import uncertain_metadata
-from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import CANNOT_TELL as UNSURE_CHANGE
 from analytics.questions.diff.changes import OFFSETS as CHANGED_OFFSETS
 from analytics.questions.diff.question import DIFF, DiffSettings
@@ -40,13 +39,13 @@ from analytics.questions.forensics.incident import (
     owners_of,
     time_around,
 )
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.restore.question import OF_GROUPS, RESTORE, RestoreSettings
 from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
 from analytics.questions.timeline.question import GROUP_EVENTS, TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parted_table import PartedTable, PartedTables
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def forensics(state: ReplayedWorkspace, settings: ForensicsSettings) -> Answer:
     is_untold = pl.lit(not patterns.groups) & (pl.col("verdict") == CANNOT_TELL)
     judged = happened.verdicts.where(is_theirs | is_untold)
     costs = costs_of_offsets(judged, elections)
-    of_groups = group_costs(groups, costs, elections, frame_of(restored.rows(OF_GROUPS).whole()))
+    of_groups = group_costs(groups, costs, elections, polars_rows(restored.rows(OF_GROUPS).whole()))
     tables = {
         CAUSES: PartedTable.held(
             causes_of(costs, elections, last_records(state.manifest), untold_reasons(judged))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.gaps.gap import PASSED_OVER, words_expression
 from analytics.questions.lag.movement import KEY
 from analytics.replay.metadata.topics import RECORD, SNAPSHOT
 
@@ -207,10 +208,6 @@ NOT_TOLD: Final = "a record that is missing from the dump may have changed it"
 BETWEEN: Final = "whether anything was left to read: the log ended, by its time index, between"
 INTERPOLATED: Final = "the end is interpolated: by the log's time index it was between"
 OTHER_LOG: Final = "committed for another topic of that name: the offset belongs to another log"
-BELOW_FIRST: Final = (
-    "of offsets {} to {} at most it never committed any, though it read the topic: not read, or "
-    "not known"
-)
 READ_BEFORE: Final = (
     "{} had been committed before: nothing unread was deleted; a reader goes on where "
     "auto.offset.reset says"
@@ -385,7 +382,7 @@ def with_first_commits(
     last = pl.col("first_committed") - 1
     return rows.with_columns(
         pl.when(is_later & (pl.col("offsets_below_first") > 0))
-        .then(pl.format(BELOW_FIRST, "log_start_offset", last))
+        .then(words_expression(PASSED_OVER, first=pl.col("log_start_offset"), last=last))
         .otherwise("reason")
         .alias("reason")
     ).drop("begun", "why")

@@ -12,14 +12,11 @@ import pyarrow as pa
 
 from analytics.engine.part_runs import PartAnswer, PartAnswers, PartRunner
 from analytics.errors import InputNotRecognizedError
-from analytics.gaps.compacted_history import groups_lacking_history
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.gaps.group_selection import HOMES, select_groups
+from analytics.gaps.group_selection import HOMES, groups_lacking_history, select_groups
 from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
-from analytics.questions.answer import Answer
-from analytics.questions.lag.data_logs import EXACT, data_logs
 from analytics.questions.lag.movement import HISTORY, KEY
 from analytics.questions.lag.offsets import GroupTables, inputs_of, named_by_cluster
 from analytics.questions.lag.pace import log_ends
@@ -42,14 +39,15 @@ from analytics.questions.lag.table import (
     evaluate_lag,
     worst_first,
 )
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
+from analytics.replayed.data_logs import EXACT, data_logs
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
-from analytics.replayed.group_rows import PartedGroups, frame_of
+from analytics.replayed.group_rows import PartedGroups
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
 from analytics.replayed.whole_groups import stored_parts, whole_group_parts
@@ -222,13 +220,13 @@ def lag_question(state: ReplayedWorkspace, end_offsets: str | None) -> LagQuesti
     """
     tables, settings, as_of = state.tables, state.settings, instant_of(state)
     logs = data_logs(state)
-    ends = with_first_ends(frame_of(end_offsets_at(state, end_offsets)), state)
+    ends = with_first_ends(polars_rows(end_offsets_at(state, end_offsets)), state)
     if not state.is_end:
-        ends = _with_indexed(ends, frame_of(logs.ends_at(as_of)))
+        ends = _with_indexed(ends, polars_rows(logs.ends_at(as_of)))
     samples = [end_offset_samples(state, end_offsets, as_of), logs.samples(as_of)]
-    topics = frame_of(StoredTables(tables.workspace).read("topics"))
+    topics = polars_rows(StoredTables(tables.workspace).read("topics"))
     topics = named_by_cluster(topics) if state.is_end else topics
-    configs = frame_of(tables.read("configs"))
+    configs = polars_rows(tables.read("configs"))
     return LagQuestion(
         topics,
         ends,
@@ -236,10 +234,10 @@ def lag_question(state: ReplayedWorkspace, end_offsets: str | None) -> LagQuesti
         as_of,
         lag_rules(settings.from_file.thresholds("lag")),
         log_ends(logs.written() if state.is_end else SAMPLES.empty_table()),
-        frame_of(logs.segments),
+        polars_rows(logs.segments),
         retention_frame(topic_retention(topics, configs, settings, without_settings(state))),
         state.is_end,
-        frame_of(logs.stable),
+        polars_rows(logs.stable),
         clocks=clocks_of_topic(known_coverage(state).clocks, CONSUMER_OFFSETS),
     )
 
@@ -268,7 +266,7 @@ def lag_of_part(
     """
     tables = _group_tables(state, rows, inputs)
     lacking = groups_lacking_history(state, rows["groups"].to_arrow())
-    question = replace(question, lacking=frame_of(lacking))
+    question = replace(question, lacking=polars_rows(lacking))
     found = evaluate_lag(question, tables, rows["offset_history"])
     readers = topic_readers(found.rows, tables, rows["share_partitions"])
     readers = with_marks_of(readers, tables.groups, ["group_id"])
@@ -450,7 +448,7 @@ def _unread(
     is_limited = selection.groups or selection.exclude_groups or filters_of(state.manifest)
     if groups.cannot_tell or is_limited:
         return None
-    topics = frame_of(state.tables.read("topics"))
+    topics = polars_rows(state.tables.read("topics"))
     return unread_topics(_of_topics(topics, _wanted(state, topics)), topics_read)
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

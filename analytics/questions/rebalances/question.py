@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from analytics.epoch_times import EPOCH
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.rebalances import rebalance_tables
 from analytics.questions.rebalances.rebalance_tables import AskedTime
 from analytics.replay.dump.choices import BeforeEnd, iso_time

@@ -23,7 +23,7 @@ from analytics.questions.rebalances.epochs import (
     stored_again,
 )
 from analytics.replay.groups.group_records import CLASSIC
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import stored_parts
@@ -441,7 +441,7 @@ def _last_progress(tables: StoredTables) -> pl.DataFrame:
     """Return when commits of groups with static members last advanced a partition."""
     is_theirs = pc.field("group_instance_id").is_valid() & pc.field("to_offset").is_null()
     held = tables.read("assignment_history", _OWNED, is_theirs)
-    groups = static_owners(frame_of(held))["group_id"].unique().to_arrow()
+    groups = static_owners(polars_rows(held))["group_id"].unique().to_arrow()
     found = last_progress(
         _with_last(tables.read("offset_history", _PROGRESS, pc.scalar(value=False)))
     )
@@ -454,4 +454,4 @@ def _last_progress(tables: StoredTables) -> pl.DataFrame:
 
 
 def _with_last(rows: pa.Table) -> pl.DataFrame:
-    return frame_of(rows).rename({"effective_timestamp": "last"})
+    return polars_rows(rows).rename({"effective_timestamp": "last"})

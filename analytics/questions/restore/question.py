@@ -16,10 +16,9 @@ from analytics.errors import SettingRefusedError
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import topics_left_out
-from analytics.questions.answer import Answer
 from analytics.questions.diff.changes import LEFT_OUT_TOPICS
 from analytics.questions.diff.question import incomplete_groups
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.questions.restore.plan import (
     AND,
     COMMITTED,
@@ -37,10 +36,10 @@ from analytics.questions.restore.plan import (
 )
 from analytics.questions.restore.plan import RESTORE as GIVEN_BACK
 from analytics.replay.history.partition_history import unclean_takeovers
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
-from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables
@@ -179,7 +178,7 @@ def _judged(
 
 
 def _side(state: ReplayedWorkspace, logs: Logs) -> _Side:
-    topics = frame_of(
+    topics = polars_rows(
         StoredTables(state.tables.workspace).read(
             "topics", ["topic", "topic_id", "partitions", "deleted_at", "source"]
         )
@@ -272,7 +271,7 @@ def present_logs(state: ReplayedWorkspace, end_offsets: str | None) -> Logs:
     """
     logs = {
         (topic, number): DataLog(start, end)
-        for topic, number, start, end in frame_of(end_offsets_at(state, end_offsets))
+        for topic, number, start, end in polars_rows(end_offsets_at(state, end_offsets))
         .select(_OF_LOG)
         .iter_rows()
     }
@@ -289,7 +288,7 @@ def unclean_elections(state: ReplayedWorkspace) -> pl.DataFrame:
     records = Records(state)
     log = metadata_log(Cut(records.of_asked, records.instant).whole())
     topics = StoredTables(state.tables.workspace).read("topics", ["topic", "topic_id"])
-    return unclean_takeovers(log, frame_of(topics)).select(UNCLEAN.names()).cast(UNCLEAN)
+    return unclean_takeovers(log, polars_rows(topics)).select(UNCLEAN.names()).cast(UNCLEAN)
 
 
 def _log(copies: list[DataPartitionEntry]) -> DataLog:

@@ -17,9 +17,7 @@ from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partition_count
 from analytics.key_order import in_key_order
-from analytics.questions.answer import Answer
-from analytics.questions.lag.data_logs import EXACT, data_logs
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.share.backlog import (
     NO_END,
     ShareQuestion,
@@ -55,10 +53,10 @@ from analytics.questions.share.state_topic import (
 from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order
 from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.log_times import clocks_of_topic
-from analytics.replay.log.row_columns import arrow_rows
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement
+from analytics.replayed.data_logs import EXACT, data_logs
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
-from analytics.replayed.group_rows import frame_of
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names
@@ -72,11 +70,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.gaps.group_selection import GroupSelection
-    from analytics.questions.lag.data_logs import DataLogs
     from analytics.questions.share.group_pictures import KnownLogs
     from analytics.questions.share.limits import LimitSettings
     from analytics.questions.share.settings import ShareSettings
     from analytics.questions.share.share_log import ShareLog
+    from analytics.replayed.data_logs import DataLogs
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.share_rules import ShareRules
 
@@ -122,7 +120,7 @@ def share(state: ReplayedWorkspace, asked: BacklogSettings) -> Answer:
     """
     rules = share_rules(state.settings.from_file.thresholds("share"))
     selected = select_groups(state, "share", with_offsets=False, columns=HOMES)
-    configs = frame_of(state.tables.read("configs"))
+    configs = polars_rows(state.tables.read("configs"))
     settings = settings_found(state.release, configs, state.settings)
     limits = limit_settings(configs, state.settings)
     records = Records(state)
@@ -230,8 +228,8 @@ def _known_of_all(
         request.by,
         question,
         open_transactions_at(state, records),
-        frame_of(logs.stable.select(STABLE_ENDS.names())),
-        frame_of(StoredTables(state.tables.workspace).read("topics")),
+        polars_rows(logs.stable.select(STABLE_ENDS.names())),
+        polars_rows(StoredTables(state.tables.workspace).read("topics")),
         gaps,
         StateLogs(log_starts(state), gaps_of_all_groups(state.manifest, gaps)),
         known_logs(state, is_state_whole=not gaps),
@@ -302,7 +300,7 @@ def share_of_part(of_all: ShareOfAll, rows: Mapping[str, pl.DataFrame]) -> PartA
     """
     state, groups = of_all.state, rows["groups"]
     named, unnamed = with_names(arrow_rows(rows["share_partitions"]))
-    shares = frame_of(named)
+    shares = polars_rows(named)
     topics = pa.chunked_array([shares["topic"].unique().to_arrow().cast(pa.string())])
     is_wanted = pl.col("topic").is_in(state.topics_wanted(topics).to_pylist())
     records = share_records(
@@ -372,10 +370,10 @@ def _ends(
     state: ReplayedWorkspace, end_offsets: str | None, logs: DataLogs, as_of: datetime
 ) -> pl.DataFrame:
     """Return where logs end; before the end of a dump time indexes tell some of it exactly."""
-    given = frame_of(end_offsets_at(state, end_offsets))
+    given = polars_rows(end_offsets_at(state, end_offsets))
     if state.is_end:
         return given
-    indexed = frame_of(logs.ends_at(as_of)).filter(pl.col("log_end_bound") == EXACT)
+    indexed = polars_rows(logs.ends_at(as_of)).filter(pl.col("log_end_bound") == EXACT)
     return pl.concat([given, indexed.join(given, _PLACE, "anti").select(given.columns)])
 
 

@@ -19,7 +19,8 @@ from analytics.questions.share.state_topic import PLACE_COLUMNS, StateLogs
 from analytics.questions.share.steps import share_steps
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.losses import with_marks_of_records
-from analytics.replayed.group_rows import GroupRows, frame_of, stored_rows
+from analytics.replay.log.row_columns import polars_rows
+from analytics.replayed.group_rows import GroupRows, stored_rows
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, table
@@ -159,7 +160,7 @@ def open_transactions_at(state: ReplayedWorkspace, records: Records) -> pl.DataF
     """Return the oldest open transaction of each partition; None without a transaction log."""
     if not any(each["topic"] == TRANSACTION_STATE for each in state.manifest["partitions"]):
         return None
-    return open_transactions(frame_of(records.table("transaction_log", TRANSACTION_COLUMNS)))
+    return open_transactions(polars_rows(records.table("transaction_log", TRANSACTION_COLUMNS)))
 
 
 def _complete_from(state: ReplayedWorkspace) -> Mapping[int, int]:

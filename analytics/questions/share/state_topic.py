@@ -20,8 +20,8 @@ from analytics.gaps.gap import joined, words_expression
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.internal_topics import (
     ends_of,
-    filters_of,
     filters_sentence,
+    group_filters,
     losses_of,
     partition_count,
 )
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 # Which partitions of `__share_group_state` a dump does not show whole at an instant, and why.
 
 ORPHAN = "orphan"
-_GROUP_FILTERS: Final = ("groups", "exclude_groups")
 
 
 def gaps_of_state(state: ReplayedWorkspace) -> Mapping[int, str]:
@@ -71,8 +70,7 @@ def gaps_of_all_groups(manifest: Manifest, gaps: Mapping[int, str]) -> Mapping[i
         manifest: Of the workspace: what it was made without.
         gaps: Of `gaps_of_state`.
     """
-    filters = {name: some for name, some in filters_of(manifest).items() if name in _GROUP_FILTERS}
-    sentence = filters_sentence(filters)
+    sentence = filters_sentence(group_filters(manifest))
     if sentence is None:
         return gaps
     there = {each["partition"] for each in leading(manifest) if each["topic"] == SHARE_GROUP_STATE}

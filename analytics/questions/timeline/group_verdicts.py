@@ -14,7 +14,7 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartAnswers
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.history import NEEDED, OffsetHistory
-from analytics.questions.timeline.out_of_reach import looked_for_elsewhere
+from analytics.questions.timeline.offset_losses import looked_for_elsewhere
 from analytics.questions.timeline.verdicts import (
     COMMITTED,
     GROUPS,

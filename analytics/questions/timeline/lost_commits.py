@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,13 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from analytics.decode.elections import registered_by
 from analytics.decode.selection import names_wanted
-from analytics.decode.unjudged_elections import Evidence, Unjudged
+from analytics.decode.unjudged_elections import Evidence, Unjudged, copies_of, elections_of
+from analytics.dump.copies.leadership import Registered
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.words import PLACE, VERDICTS
 from analytics.replay.dump.choices import are_elections_clean, assumed_in, iso_time
 from analytics.replay.dump.followed_lines import read_before_swaps
 from analytics.replay.log.ends_at import elections_since, ends_at, leading
+from analytics.replay.log.log_times import Frame, Frames, frames_of_rows
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
@@ -28,11 +33,11 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.effective_commits import COMMIT, ended_commits
-from analytics.replayed.group_rows import frame_of
+from analytics.replayed.records import Records
 from analytics.tables.decoded_records import records_folder
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import BEFORE_SWAPS, DECODED, DIVERGED, reading
-from schemas import CONSUMER_OFFSETS
+from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -283,7 +288,7 @@ def _types(state: ReplayedWorkspace, line: Row) -> pl.DataFrame:
     if not records:
         return OTHER_TYPES.to_frame()
     last = pl.concat(records).sort("offset", "other_type").unique("group_id", keep="last")
-    now = frame_of(state.tables.read("groups", ["group_id", "group_type"]))
+    now = polars_rows(state.tables.read("groups", ["group_id", "group_type"]))
     last = last.filter(pl.col("other_type") != "").join(now, "group_id")
     is_another = pl.col("other_type") != pl.col("group_type")
     return last.filter(is_another).select(OTHER_TYPES.names())
@@ -374,3 +379,122 @@ def records_of_line(
         where &= pc.field("timestamp").is_null() | (pc.field("timestamp") <= stamp)
     with reading(path):
         return records.to_table(columns=["offset", *columns], filter=where).sort_by("offset")
+
+
+# What tells of the elections of coordinators, where the metadata log or records do.
+#
+# A cut by a time is a cut of the log (`analytics.replay.log.log_times`): where the times of the
+# metadata log go back around it, partitions whose elections one cut has and the other has not are
+# uncertain.
+
+_SNAPSHOT: Final = ".checkpoint"
+
+
+def coordinator_evidence(
+    state: ReplayedWorkspace, until: datetime | None = None, frames: Frames | None = None
+) -> dict[int, Evidence]:
+    """Return what tells of the elections of each partition of the offsets topic.
+
+    Args:
+        state: A replayed workspace.
+        until: The last instant that counts; None is that of the workspace.
+        frames: Where logs whose times go back are cut at that instant; None as the workspace says.
+    """
+    cuts = frames_of_rows(state.frames) if frames is None else frames
+    of_metadata = cuts.get((CLUSTER_METADATA, 0))
+    registered = _registered(state, until, of_metadata)
+    epochs = _epochs(state, until, cuts)
+    every = StoredTables(state.tables.workspace)
+    lost = every.read("divergences", where=pc.field("topic") == CONSUMER_OFFSETS).to_pylist()
+    found: dict[int, Evidence] = {}
+    of_topic = [each for each in state.manifest["partitions"] if each["topic"] == CONSUMER_OFFSETS]
+    for number in {each["partition"] for each in of_topic}:
+        rows = registered.get(number, [])
+        told = _by(rows)
+        found[number] = Evidence(
+            elections=elections_of(told.led),
+            is_replicated=told.is_replicated,
+            copies=copies_of(state.manifest, CONSUMER_OFFSETS, number),
+            epochs=epochs.get(number),
+            lost=[
+                (each["lost_leader_epoch"], each["surviving_leader_epoch"])
+                for each in lost
+                if each["partition"] == number
+            ],
+            uncertain=_uncertain(rows, of_metadata),
+        )
+    return found
+
+
+def _by(rows: list[Row]) -> Registered:
+    return registered_by(rows) if rows else Registered()
+
+
+def _uncertain(rows: list[Row], frame: Frame | None) -> str | None:
+    """Return why elections may have been later than the instant; None where both cuts agree."""
+    if frame is None or frame.is_certain:
+        return None
+    certain = [each for each in rows if _is_before(each, frame.certain_end)]
+    if elections_of(_by(certain).led) == elections_of(_by(rows).led):
+        return None
+    return frame.why(CLUSTER_METADATA, 0)
+
+
+def _is_before(record: Row, end: int) -> bool:
+    """Return whether a record is before an offset of the metadata log, or of a snapshot."""
+    return record["offset"] < end or _is_of_snapshot(record)
+
+
+def _is_of_snapshot(record: Row) -> bool:
+    return str(record["segment"]).endswith(_SNAPSHOT)
+
+
+def _epochs(
+    state: ReplayedWorkspace, until: datetime | None, frames: Frames
+) -> dict[int, dict[int, datetime | None]]:
+    """Return the leader epochs of each surviving log, and when their leaders came.
+
+    Epochs in which nobody wrote are known of the end of the dump only.
+    """
+    found: dict[int, dict[int, datetime | None]] = defaultdict(dict)
+    for each in state.manifest["partitions"]:
+        if each["topic"] == CONSUMER_OFFSETS and each.get("is_leading", True):
+            named = [epoch["epoch"] for epoch in each.get("leader_epochs") or ()]
+            if named:
+                is_end = state.is_end and until is None
+                found[each["partition"]].update(dict.fromkeys(named) if is_end else {})
+    every = StoredTables(state.tables.workspace)
+    of_topic = pc.field("topic") == CONSUMER_OFFSETS
+    for row in every.read("coordinator_epochs", where=of_topic).to_pylist():
+        first, frame = row["from_timestamp"], frames.get((CONSUMER_OFFSETS, row["partition"]))
+        if frame is not None and row["from_offset"] is not None:
+            is_in_time = row["from_offset"] < frame.possible_end
+        else:
+            is_in_time = until is None or first is None or first <= until
+        if is_in_time:
+            found[row["partition"]][row["leader_epoch"]] = row["elected_at"] or first
+    return found
+
+
+def _registered(
+    state: ReplayedWorkspace, until: datetime | None, frame: Frame | None
+) -> dict[int, list[Row]]:
+    """Return what the metadata log says of each partition of the offsets topic."""
+    every = StoredTables(state.tables.workspace)
+    of_topic = pc.field("topic") == CONSUMER_OFFSETS
+    ids = every.read("topics", ["topic_id"], of_topic)["topic_id"].drop_null()
+    wanted = pc.field("value", "topic_id").isin(pa.array(ids.to_pylist(), pa.string()))
+    found: dict[int, list[Row]] = defaultdict(list)
+    for name in ("partition_record", "partition_change_record"):
+        for row in Records(state).table(name, ["segment", "value"], wanted).to_pylist():
+            if _is_in_time(row, until, frame):
+                found[row["value"]["partition_id"]].append(row)
+    return found
+
+
+def _is_in_time(record: Row, until: datetime | None, frame: Frame | None) -> bool:
+    """Return whether a record is before the later of the two cuts; snapshots tell of no time."""
+    if frame is not None:
+        return _is_before(record, frame.possible_end)
+    at = record["timestamp"]
+    return until is None or at is None or at <= until or _is_of_snapshot(record)

@@ -16,17 +16,26 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.decode.unjudged_elections import Unjudged
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
-from analytics.gaps.compacted_history import compacted_history, compacted_sentence
-from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import COLUMNS as UNREAD
-from analytics.gaps.group_selection import HOMES, GroupSelection, select_groups, with_unread
-from analytics.gaps.internal_topics import are_some_topics
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.gaps.group_selection import (
+    HOMES,
+    GroupSelection,
+    compacted_history,
+    compacted_sentence,
+    select_groups,
+    with_unread,
+)
+from analytics.gaps.internal_topics import are_some_topics, elections_unread
+from analytics.questions.question import Answer, Question
 from analytics.questions.timeline.group_verdicts import OtherLosses, matched, verdicts_of_groups
-from analytics.questions.timeline.lost_commits import in_force_then, is_committed, lost_lines
-from analytics.questions.timeline.out_of_reach import left_behind
+from analytics.questions.timeline.lost_commits import (
+    coordinator_evidence,
+    in_force_then,
+    is_committed,
+    lost_lines,
+)
+from analytics.questions.timeline.offset_losses import left_behind
 from analytics.questions.timeline.share_losses import share_losses
 from analytics.questions.timeline.topic_lives import METADATA_LOG, TopicLives
 from analytics.questions.timeline.verdicts import LOG_STARTS, VerdictEvidence
@@ -42,8 +51,9 @@ from analytics.replay.dump.choices import BeforeEnd, are_elections_clean, assume
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.log_times import disputed
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
-from analytics.replayed.group_rows import StoredGroups, frame_of
+from analytics.replayed.group_rows import StoredGroups
 from analytics.replayed.pending_at import frames_until
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import Order, PartedTables
@@ -163,11 +173,13 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     )
     is_unread = pc.is_valid(pc.field("unread"))
     groups = with_unread(groups, state.tables.read("members", UNREAD, is_unread))
+    unread = elections_unread(state.manifest)
     compacted = compacted_history(state)
     tables = {**happened.tables, **events.tables}
     return Answer(
         PartedTables(tables),
         groups,
+        doubts=() if unread is None else (unread,),
         warnings=warnings,
         summary={"compacted": compacted},
         figures={NOT_WHOLE: compacted_sentence(compacted)},
@@ -257,7 +269,7 @@ def _log_starts(
     """Return `LOG_STARTS`; what the directories say, they say of the end of the dump."""
     if until is not None:
         return LOG_STARTS.to_frame()
-    ends = frame_of(end_offsets_at(state, end_offsets))
+    ends = polars_rows(end_offsets_at(state, end_offsets))
     starts = ends.with_columns(pl.col("log_start_offset").alias("log_start"))
     return starts.filter(pl.col("log_start").is_not_null()).select(
         pl.col(name).cast(kind) for name, kind in LOG_STARTS.items()

@@ -42,7 +42,6 @@ from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import internal_partition, share_key
 from analytics.replay.share.share_fold import fold
 from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
-from analytics.replayed.group_rows import frame_of
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 
@@ -351,7 +350,7 @@ def _untold(state: ReplayedWorkspace) -> pl.DataFrame:
     if not elections:
         return VERDICTS.to_frame()
     columns = ["group_id", "topic", "partition", "coordinator_partition"]
-    shares = frame_of(state.tables.read("share_partitions", columns))
+    shares = polars_rows(state.tables.read("share_partitions", columns))
     names = {"coordinator_partition": pl.Int32(), "at": VERDICTS["at"], "why": pl.String()}
     why = pl.DataFrame(elections, pl.Schema(names), orient="row")
     rows = shares.join(why, "coordinator_partition", maintain_order="left")

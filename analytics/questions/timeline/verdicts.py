@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.questions.lag.offsets import BELOW_FIRST
-from analytics.questions.timeline.election_losses import election_losses, happenings, joined
-from analytics.questions.timeline.history import TRANSACTION_COMMIT, OffsetHistory
-from analytics.questions.timeline.out_of_reach import OUT_OF_REACH, offsets_out_of_reach
+from analytics.gaps.gap import PASSED_OVER, words_expression
+from analytics.questions.timeline.history import (
+    TRANSACTION_COMMIT,
+    OffsetHistory,
+    happenings,
+    joined,
+)
+from analytics.questions.timeline.offset_losses import (
+    OUT_OF_REACH,
+    election_losses,
+    offsets_out_of_reach,
+)
 from analytics.questions.timeline.topic_lives import TopicLives
 from analytics.questions.timeline.words import (
     BELOW_LOG_START,
@@ -441,7 +449,8 @@ def _with_passed_over(
     firsts = firsts.join(begun, ["group_id", "topic"])
     first, start = pl.col("committed_offset"), pl.col("log_start")
     firsts = firsts.filter((pl.col("epoch") > pl.col("begun")) & (first > start))
-    firsts = firsts.select(*PLACE, pl.format(BELOW_FIRST, start, first - 1).alias("passed_over"))
+    words = words_expression(PASSED_OVER, first=start, last=first - 1)
+    firsts = firsts.select(*PLACE, words.alias("passed_over"))
     return spared.join(firsts, PLACE, "left", maintain_order="left")
 
 

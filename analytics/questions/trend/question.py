@@ -12,7 +12,7 @@ import pyarrow as pa
 from analytics.contracts import check_columns, contract_schema, table_of, table_of_frame
 from analytics.engine.part_runs import PartRunner
 from analytics.gaps.gap import Gap, gap
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from analytics.questions.trend.changes import (
     FINDINGS,
     GROUPS,

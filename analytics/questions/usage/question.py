@@ -13,8 +13,7 @@ from analytics.contracts import table_of
 from analytics.decode.selection import Selection
 from analytics.errors import CannotTellError, InputNotRecognizedError
 from analytics.gaps.gap import Gap, gap
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question, check_choice
+from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.usage.bucket_answers import WantedGroups
 from analytics.questions.usage.cleaner import LogSettings, milliseconds
 from analytics.questions.usage.deletions import GROUPS_COLUMNS, OFFSETS_COLUMNS

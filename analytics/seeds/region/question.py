@@ -15,8 +15,7 @@ from analytics.gaps.gap import Gap, gap, joined
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import GroupSelection, select_groups
 from analytics.gaps.internal_topics import topics_left_out
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
+from analytics.questions.question import Answer, Question
 from analytics.replay.log.ends_at import cleaned_until, leading
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.replayed_workspace import instant_of

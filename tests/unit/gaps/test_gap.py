@@ -24,7 +24,7 @@ from analytics.gaps.gap import (
     words_of,
 )
 from analytics.gaps.group_selection import GroupSelection
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from schemas import CONSUMER_OFFSETS
 from schemas.gaps import GapKind, Template, gap_kinds, parameter_type
 

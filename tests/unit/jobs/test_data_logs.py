@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.dump.files.data_logs import SEGMENTS, TIMES
-from analytics.questions.lag.data_logs import STABLE, DataLogs, data_logs
+from analytics.replayed.data_logs import STABLE, DataLogs, data_logs
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
 from tests.support.written_workspace import write_workspace

@@ -15,8 +15,8 @@ from analytics.dump.copies.plan import next_offset
 from analytics.dump.files.data_logs import data_segments_and_times
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.log_dirs import read_copies
-from analytics.questions.lag.data_logs import STABLE, DataLogs
 from analytics.questions.lag.pace import AT_LEAST, EXACT, UNKNOWN, log_ends, with_time_lags
+from analytics.replayed.data_logs import STABLE, DataLogs
 
 DATA = Path(__file__).parents[2] / "data" / "time-indexes"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

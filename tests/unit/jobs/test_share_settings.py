@@ -22,8 +22,8 @@ from analytics.questions.share.settings import (
     Setting,
     settings_found,
 )
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
-from analytics.replayed.group_rows import frame_of
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 SINCE_MS = round(SINCE.timestamp() * 1000)
@@ -50,7 +50,7 @@ def found(
 ) -> FoundSettings:
     return settings_found(
         release,
-        frame_of(pa.Table.from_pylist(list(configs), CONFIGS)),
+        polars_rows(pa.Table.from_pylist(list(configs), CONFIGS)),
         Settings(
             [BrokerSettings(name, None, said) for name, said in (brokers or {}).items()],
             GivenSettings(values or {}, groups or {}),

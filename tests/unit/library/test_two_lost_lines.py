@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from analytics.gaps.coordinators import coordinator_evidence
 from analytics.gaps.group_completeness import GroupCompleteness
-from analytics.questions.timeline.election_losses import election_losses
 from analytics.questions.timeline.history import OffsetHistory
-from analytics.questions.timeline.lost_commits import lost_lines
-from analytics.replayed.group_rows import frame_of
+from analytics.questions.timeline.lost_commits import coordinator_evidence, lost_lines
+from analytics.questions.timeline.offset_losses import election_losses
+from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.workspaces.replayed import Replayed
@@ -106,7 +105,7 @@ def at(second: int) -> datetime:
 
 def costs(state: Replayed) -> list[tuple[str, int, int]]:
     lines = lost_lines(state, coordinator_evidence(state, None))
-    history = OffsetHistory(frame_of(state.tables.read("offset_history")))
+    history = OffsetHistory(polars_rows(state.tables.read("offset_history")))
     return sorted(
         (each["group_id"], round((each["at"] - at(0)).total_seconds()), each["was"])
         for each in election_losses(lines, history, {}).to_dicts()

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from analytics.decode.selection import Selection
-from analytics.gaps.internal_topics import filters_of, filters_sentence, left_out_of
+from analytics.gaps.internal_topics import (
+    elections_unread,
+    filters_of,
+    filters_sentence,
+    left_out_of,
+    loading_unread,
+)
 
 ALL = Selection()
 
@@ -54,6 +60,30 @@ def test_what_is_asked_beyond_a_filter_cannot_be_told(asked: Selection) -> None:
 )
 def test_what_lies_within_a_filter_is_answered(made: dict[str, Any], asked: Selection) -> None:
     assert left_out_of(made, asked) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "options"),
+    [
+        (ONE, "--group billing"),
+        (manifest({}, {"exclude_groups": ["other"]}), "--exclude-group other"),
+    ],
+)
+def test_records_of_other_groups_that_were_left_out_are_evidence_that_is_missing(
+    made: dict[str, Any], options: str
+) -> None:
+    elections, loading = elections_unread(made), loading_unread(made)
+    assert elections is not None
+    assert elections.code == "elections_unread"
+    assert options in elections.words
+    assert loading is not None
+    assert options in loading
+
+
+@pytest.mark.parametrize("made", [manifest({}), manifest({"data_topics": ["orders"]})])
+def test_a_workspace_of_all_groups_lacks_no_evidence_of_theirs(made: dict[str, Any]) -> None:
+    assert elections_unread(made) is None
+    assert loading_unread(made) is None
 
 
 def test_groups_left_out_and_topics_left_out_are_told_each() -> None:

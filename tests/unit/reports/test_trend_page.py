@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from reports.layout.output_format import OutputFormat
 from reports.trend.answer import trend_text
 from reports.trend.lines import lines_of

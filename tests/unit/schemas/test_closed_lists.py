@@ -13,7 +13,7 @@ import pytest
 import schemas
 from analytics.contracts import check_values, contract_schema, table_of, table_of_frame
 from analytics.engine.replay_tasks import keep_tables
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from analytics.questions.timeline import words
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.replay.graph import TableStep

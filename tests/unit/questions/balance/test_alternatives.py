@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from analytics.questions.balance.cases.case import Case
-from analytics.questions.balance.judgement.judge import Alternative, alternatives
+from analytics.questions.balance.case import Case
+from analytics.questions.balance.judge import Alternative, alternatives
 from tests.support.balance_cases import Members, assigned_groups, case
 from tests.support.plain_balance import most_even
 

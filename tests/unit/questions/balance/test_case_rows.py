@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analytics.questions.balance.cases.case import case_of
+from analytics.questions.balance.case import case_of
 
 
 def member(name: str, wants: list[str] | None, **about: Any) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from analytics.questions.balance.cases.case import Case
-from analytics.questions.balance.judgement.judge import Judgement, judge
+from analytics.questions.balance.case import Case
+from analytics.questions.balance.judge import Judgement, judge
 from schemas.evaluation_rules import balance_rules
 from tests.support.balance_cases import Members, assigned_groups, case
 from tests.support.plain_balance import plain_balance

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.questions.balance.cases.case import Placement, placement
+from analytics.questions.balance.case import Placement, placement
 from analytics.replay.log.topic_homes import home_of
 from schemas.evaluation_rules import rebalance_rules
 

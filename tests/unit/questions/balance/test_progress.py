@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from analytics.questions.balance.cases.at_instant import SPAN, with_progress
+from analytics.questions.balance.at_instant import SPAN, with_progress
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 TIME = pl.Datetime("us", "UTC")

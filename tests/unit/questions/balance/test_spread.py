@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.balance.judgement.facts import (
+from analytics.questions.balance.facts import (
     band,
     best_spread,
     is_even,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from analytics.questions.balance.cases.through_history import during, numbered
+from analytics.questions.balance.through_history import during, numbered
 from analytics.replay.log.spans import EPOCH, LIFE
 
 _TIME = datetime(2026, 1, 1, tzinfo=UTC)

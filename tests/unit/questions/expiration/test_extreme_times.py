@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.questions.expiration.expiry import difference
+from analytics.questions.expiration.offset_expiration import difference
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.lag.offsets import (
-    BELOW_FIRST,
     BETWEEN,
     FROM_START,
     INTERPOLATED,
@@ -119,13 +118,13 @@ def begun(start: int, epoch: int, why: str | None = None) -> dict[str, Any]:
 def test_what_lies_below_the_first_commit_to_a_later_partition_was_never_committed() -> None:
     row = begun(0, 2)
     assert (row["first_committed"], row["offsets_below_first"]) == (4010, 4010)
-    assert row["reason"] == BELOW_FIRST.format(0, 4009)
+    assert row["reason"].startswith("of offsets 0 to 4009 at most it never committed any")
 
 
 def test_where_a_group_begins_with_its_topic_only_the_number_tells() -> None:
     row = begun(0, 1)
     assert row["offsets_below_first"] == 4010
-    assert row["reason"] != BELOW_FIRST.format(0, 4009)
+    assert "of offsets 0 to 4009" not in (row["reason"] or "")
     assert begun(4010, 2)["offsets_below_first"] == 0
     # Earlier commits may have been taken: the first that is there need not be the first.
     assert begun(0, 2, why="compacted")["offsets_below_first"] is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
-from analytics.questions.lag.data_logs import STABLE
 from analytics.questions.lag.offsets import HELD_BACK, WHY_HELD_BACK, with_stable_lags
+from analytics.replayed.data_logs import STABLE
 
 ROWS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("log_end_offset", pa.int64())]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from analytics.decode.records.tables import decoded_schema
 from analytics.questions.share.open_transactions import COLUMNS, open_transactions
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from schemas import record_types
 from tests.unit.questions.share.backlog import BEGIN, time_of
 
@@ -44,7 +44,7 @@ def told(*steps: tuple[str, dict[str, Any] | None]) -> dict[tuple[str, int], Any
         for offset, (name, value) in enumerate(steps)
     ]
     schema = pa.schema([SCHEMA.field(name) for name in COLUMNS])
-    found = open_transactions(frame_of(pa.Table.from_pylist(rows, schema))).to_dicts()
+    found = open_transactions(polars_rows(pa.Table.from_pylist(rows, schema))).to_dicts()
     return {
         (each["topic"], each["partition"]): (each["transactional_id"], each["transaction_since"])
         for each in found

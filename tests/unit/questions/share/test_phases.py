@@ -16,8 +16,7 @@ from analytics.decode.records.tables import decoded_schema
 from analytics.questions.share.faults import FAULTS, faults_in_order, stuck_phases
 from analytics.questions.share.group_pictures import COLUMNS, phases
 from analytics.questions.share.question import ORDERS
-from analytics.replay.log.row_columns import arrow_rows
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import PartedTable
 from schemas import record_types
 from schemas.share_rules import share_rules
@@ -63,7 +62,7 @@ def pictures(records: list[tuple[int, str, Picture | None]]) -> pl.DataFrame:
             }
         )
     fields = pa.schema([SCHEMA.field(name) for name in COLUMNS])
-    return frame_of(pa.Table.from_pylist(rows, fields))
+    return polars_rows(pa.Table.from_pylist(rows, fields))
 
 
 def told(records: list[tuple[int, str, Picture | None]]) -> dict[tuple[Any, ...], Any]:

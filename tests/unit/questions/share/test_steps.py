@@ -16,7 +16,7 @@ from analytics.questions.share.group_pictures import COLUMNS, KnownLogs, StepRec
 from analytics.questions.share.share_log import COLUMNS as STATE_COLUMNS
 from analytics.questions.share.share_log import share_log
 from analytics.questions.share.steps import share_steps
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from schemas import record_types
 from schemas.share_rules import share_rules
 from tests.support.decoded_here import decoded_here
@@ -92,7 +92,7 @@ def told(
     for name, found in rows.items():
         schema = decoded_schema(types[name])
         fields = pa.schema([schema.field(each) for each in COLUMNS])
-        tables[name] = frame_of(pa.Table.from_pylist(found, fields))
+        tables[name] = polars_rows(pa.Table.from_pylist(found, fields))
     snapshots, updates = decoded(states)
     when = [BEGIN + timedelta(minutes=minutes[each]) for each in snapshots["offset"]]
     snapshots = snapshots.with_columns(pl.Series("timestamp", when, snapshots.schema["timestamp"]))
@@ -229,7 +229,9 @@ def test_real_coordinators_keep_the_order(
     space = decoded_here([str(repository / "tests/data/dumps" / dump)], tmp_path / "workspace")
 
     def read(name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-        return frame_of(ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(columns)))
+        return polars_rows(
+            ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(columns))
+        )
 
     log = share_log(*(read(f"share_{name}", STATE_COLUMNS) for name in ("snapshot", "update")))
     metadata, members, pictures = (read(KINDS[kind], COLUMNS) for kind in KINDS)

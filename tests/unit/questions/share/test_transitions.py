@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.faults import forbidden_transitions
 from analytics.questions.share.share_log import COLUMNS, share_log
-from analytics.replayed.group_rows import frame_of
+from analytics.replay.log.row_columns import polars_rows
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_here import decoded_here
@@ -101,7 +101,7 @@ def test_real_leaders_left_no_final_state(dump: str, repository: Path, tmp_path:
     space = decoded_here([str(repository / "tests/data/dumps" / dump)], tmp_path / "workspace")
     log = share_log(
         *(
-            frame_of(ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(COLUMNS)))
+            polars_rows(ds.dataset(space.table(f"decoded/{name}")).to_table(columns=list(COLUMNS)))
             for name in ("share_snapshot", "share_update")
         )
     )

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.questions.timeline.election_losses import election_losses as losses_on
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import LAST, OTHER_TYPES, LostLine, last_on_line
+from analytics.questions.timeline.offset_losses import election_losses as losses_on
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import COMMITS, MARKERS
 from analytics.replay.offsets.effective_commits import ended_commits

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.timeline.election_losses import TWO_WRITERS, WHOSE_OF
-from analytics.questions.timeline.election_losses import happenings as happenings_in
+from analytics.questions.timeline.history import TWO_WRITERS, WHOSE_OF
+from analytics.questions.timeline.history import happenings as happenings_in
 from analytics.questions.timeline.words import OF_CAUSE
 from tests.support.offset_changes import HOME, change, history, minute
 

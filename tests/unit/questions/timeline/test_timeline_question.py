@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analytics.errors import SettingRefusedError
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from analytics.questions.timeline import group_verdicts
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from jobs.cli.console import Console

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.engine.part_runs import PartRunner
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from analytics.questions.trend import changes
 from analytics.questions.trend.question import TrendSettings, trend
 from reports.trend.lines import lines_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.questions.answer import Answer
+from analytics.questions.question import Answer
 from analytics.questions.trend.question import TrendSettings, trend
 from reports.trend.lines import lines_of
 from tests.support.held_runs import Audit

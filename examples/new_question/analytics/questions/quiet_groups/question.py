@@ -10,9 +10,8 @@ import polars as pl
 from analytics.contracts import in_contract_order, table_of_frame
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.answer import Answer
-from analytics.questions.question import Question
-from analytics.replayed.group_rows import frame_of
+from analytics.questions.question import Answer, Question
+from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.replayed_workspace import instant_of
 
 if TYPE_CHECKING:
@@ -40,8 +39,8 @@ def quiet_groups(state: ReplayedWorkspace, settings: QuietSettings) -> Answer:
         WorkspaceError: A table cannot be read.
     """
     selected = select_groups(state)
-    groups = frame_of(selected.rows).filter(pl.col("member_count") > 0)
-    offsets = frame_of(state.tables.read("committed_offsets"))
+    groups = polars_rows(selected.rows).filter(pl.col("member_count") > 0)
+    offsets = polars_rows(state.tables.read("committed_offsets"))
     commits = offsets.group_by("group_id").agg(
         pl.col("commit_timestamp").max().alias("last_commit_at"),
         pl.col("missing").drop_nulls().first().alias("lacks"),

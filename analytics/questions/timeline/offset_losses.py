@@ -1,190 +1,57 @@
-"""Offsets that went back, vanished or came back because another broker's log was elected.
+"""Offsets that were committed and that clients do not have any more.
 
-`was` is what the lost line had last. `became` is the first commit after the election where that is
-before `was`: there the group has resumed. Else it is what the surviving line had in force when the
-election made it the truth. `cost` is `was` less `became`: so many records, at least, were read
-again, or skipped where it is negative. It is 0 where a member kept its position, and null where
-nothing tells from where the group read on. What is equal on both lines is no loss.
+They were on a line that did not survive, as another broker's log was elected; or no client reaches
+them, as their group is looked for in another internal partition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
+import pyarrow.compute as pc
 
-from analytics.questions.timeline.history import (
-    DELETE,
-    IS_COMMIT,
-    OffsetHistory,
-    of_last_before,
-    of_next_commit,
+from analytics.engine.key_places import homes_in
+from analytics.questions.timeline.history import IS_COMMIT, OffsetHistory
+from analytics.questions.timeline.lost_commits import (
+    LAST,
+    OTHER_TYPES,
+    LostLine,
+    commits_in,
+    last_on_line,
+    markers_in,
 )
-from analytics.questions.timeline.lost_commits import LAST, OTHER_TYPES, LostLine
 from analytics.questions.timeline.words import (
-    BELOW_ZERO,
-    CANNOT_TELL,
     HIGH,
     LOST,
+    LOST_BY_GROWTH,
     LOST_WITH_TOPIC,
     LOW,
-    OF_CAUSE,
     PLACE,
-    RECREATED,
-    REWOUND,
-    TOPIC_DELETED,
     VERDICTS,
     record_at,
     verdicts_on,
 )
+from analytics.replay.dump.choices import iso_time
+from analytics.replay.log.rules import replay_rules
+from analytics.replay.log.topic_homes import internal_partition
+from analytics.replay.offsets.effective_commits import ended_commits
+from analytics.workspace import DECODED
 from schemas import CONSUMER_OFFSETS
 
-# What took an offset away or back, or put it under another topic, by the log that survived.
+if TYPE_CHECKING:
+    from analytics.replay.log.topic_homes import TopicHomes
+    from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
-LOST_BY_ELECTION, REWOUND_BY_MEMBER = "lost_by_election", "rewound_by_member"
-FEWEST_STEPS = 2
-"""So many steps back to the same offset, with progress between them, tell two writers."""
-
-WHOSE_OF = "which of the {} members committed it stands in no record"
-TWO_WRITERS = (
-    "two writers: {} steps back to exactly {} while other commits went on; who committed stands in "
-    "no record"
-)
-_OTHER_RECORDS = (TOPIC_DELETED, RECREATED)
-"""After these the same offset is another record: nothing is read again."""
-_IS_DELETION = pl.col("event") == DELETE
-_VERDICT = pl.col("cause").replace_strict(OF_CAUSE, default=CANNOT_TELL, return_dtype=pl.String)
-
-
-def happenings(history: OffsetHistory) -> pl.DataFrame:
-    """Return a verdict for each deletion, step back, commit below 0, and for a topic born again."""
-    return pl.concat(
-        [_deletions(history), _steps_back(history), _below_zero(history), _born_again(history)]
-    )
-
-
-def _below_zero(history: OffsetHistory) -> pl.DataFrame:
-    """Say of commits of an offset below 0 that since then there is none."""
-    rows = history.rows.filter(IS_COMMIT & pl.col("committed_offset").is_null())
-    return _happened(
-        rows,
-        BELOW_ZERO,
-        "below_zero",
-        confidence=HIGH,
-        reason=pl.format(
-            "{} is no offset to Kafka's clients and tools: a consumer goes where "
-            "auto.offset.reset says",
-            "stored_offset",
-        ),
-    )
-
-
-def _deletions(history: OffsetHistory) -> pl.DataFrame:
-    was, first = pl.col("previous_offset"), pl.col("next_offset")
-    # What it removed is shown by the change before it, where that is the one it names.
-    is_shown = of_last_before("committed_offset").eq_missing(was)
-    shown_at = pl.when(is_shown).then(of_last_before("effective_timestamp"))
-    rows = history.rows.with_columns(
-        of_next_commit("committed_offset").alias("next_offset"), shown_at.alias("shown_at")
-    )
-    rows = rows.filter(_IS_DELETION).with_columns(_VERDICT.alias("verdict"))
-    is_read_again = (first < was) & ~pl.col("verdict").is_in(_OTHER_RECORDS)
-    untold = pl.when(pl.col("verdict") == CANNOT_TELL).then(
-        pl.lit("it was deleted, and the dump does not show by what")
-    )
-    reasons = [untold, pl.format("then {} was committed", first)]
-    return _happened(
-        rows,
-        pl.col("verdict"),
-        "deletion",
-        committed_at=pl.col("shown_at"),
-        cost=pl.when(is_read_again).then(was - first),
-        reason=joined(*reasons),
-    )
-
-
-def joined(*reasons: pl.Expr) -> pl.Expr:
-    """Return sentences as one; null where all are."""
-    text = pl.concat_str(*reasons, separator="; ", ignore_nulls=True)
-    return pl.when(text != "").then(text)
-
-
-def frozen_offsets(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return steps back to one and the same offset, while other commits go on, and how many.
-
-    A member whose position stands still commits it again and again; others go on from theirs.
-
-    Args:
-        rows: Of the history: those that went back.
-
-    Returns:
-        `index` of the rows, and `steps`.
-    """
-    of_one = ["place", "committed_offset"]
-    perhaps = (pl.col("cause") == REWOUND_BY_MEMBER) & (pl.col("group_members") != 1)
-    steps = rows.filter(perhaps)
-    was = pl.col("previous_offset")
-    has_grown = was.max().over(of_one) > was.min().over(of_one)
-    steps = steps.filter((pl.len().over(of_one) >= FEWEST_STEPS) & has_grown)
-    return steps.select("index", pl.len().over(of_one).alias("steps"))
-
-
-def _steps_back(history: OffsetHistory) -> pl.DataFrame:
-    rows = history.rows.filter(~_IS_DELETION & (pl.col("advance") < 0))
-    rows = rows.join(frozen_offsets(rows), "index", "left", maintain_order="left")
-    rows = rows.with_columns(_VERDICT.alias("verdict"))
-    verdict, members = pl.col("verdict"), pl.col("group_members")
-    reason = (
-        pl.when(pl.col("cause") == LOST_BY_ELECTION)
-        .then(pl.lit("an unclean election of the topic's partition may have cost it these records"))
-        .when(pl.col("steps").is_not_null())
-        .then(pl.format(TWO_WRITERS, "steps", "committed_offset"))
-        .when((verdict == REWOUND) & (members != 1))
-        .then(pl.format(WHOSE_OF, members))
-        .when(verdict == CANNOT_TELL)
-        .then(pl.lit("it went back, and the dump does not show who committed it"))
-    )
-    return _happened(
-        rows,
-        verdict,
-        "step_back",
-        became=pl.col("committed_offset"),
-        cost=pl.when(~verdict.is_in(_OTHER_RECORDS)).then(-pl.col("advance")),
-        reason=reason,
-    )
-
-
-def _born_again(history: OffsetHistory) -> pl.DataFrame:
-    """Return commits that did not go back, but name another id of the topic than the one before."""
-    # What is known to go on from a commit has that commit before it: it is of the same place.
-    before = pl.col("topic_id").shift()
-    is_another = (pl.col("advance") >= 0) & (pl.col("topic_id") != before)
-    rows = history.rows.with_columns(before.alias("former_id")).filter(is_another)
-    return _happened(
-        rows,
-        RECREATED,
-        "topic_id",
-        became=pl.col("committed_offset"),
-        reason=pl.format("id {} became {}", "former_id", "topic_id"),
-        confidence=HIGH,
-    )
-
-
-def _happened(
-    changes: pl.DataFrame,
-    verdict: str | pl.Expr,
-    rung: str,
-    **columns: Any,  # noqa: ANN401 - values of columns
-) -> pl.DataFrame:
-    given = {
-        "at": pl.col("effective_timestamp"),
-        "was": pl.col("previous_offset"),
-        "record": record_at("effective_offset"),
-        "confidence": pl.col("confidence"),
-    }
-    return verdicts_on(changes, verdict, rung, **(given | columns))
-
+# Offsets that went back, vanished or came back because another broker's log was elected.
+#
+# `was` is what the lost line had last. `became` is the first commit after the election where that
+# is before `was`: there the group has resumed. Else it is what the surviving line had in force when
+# the election made it the truth. `cost` is `was` less `became`: so many records, at least, were
+# read again, or skipped where it is negative. It is 0 where a member kept its position, and null
+# where nothing tells from where the group read on. What is equal on both lines is no loss.
 
 _UNANSWERED = "nothing shows that this commit was ever acknowledged"
 _TIME: Final = VERDICTS["at"]
@@ -390,3 +257,158 @@ def _is_same_member() -> pl.Expr:
 def _is_other_member() -> pl.Expr:
     """Return whether another member has the partition, which began where the group stood."""
     return pl.col("before_member") != pl.col("after_member")
+
+
+# Offsets that no client reaches since their group is looked for in another internal partition.
+
+_EVERYWHERE: Final = pc.field("offset") >= 0
+OUT_OF_REACH: Final = pl.Schema(
+    {
+        **LAST,
+        "coordinator_partition": pl.Int32(),
+        "partitions": pl.Int32(),
+        "since": VERDICTS["at"],
+        "not_before": VERDICTS["not_before"],
+        "is_newest": pl.Boolean(),
+        "next_offset": pl.Int64(),
+    }
+)
+"""What was in force in partitions nobody asks any more (`LAST`): in which, and by which number of
+partitions clients went since when, after `not_before`; then what was committed first where they
+went, unless the era `is_newest`: the history has that."""
+_ENDED: Final = pl.Schema({**LAST, "coordinator_partition": pl.Int32(), "first_offset": pl.Int64()})
+
+
+def left_behind(state: ReplayedWorkspace) -> pl.DataFrame:
+    """Return what was in force in partitions nobody asks any more: `OUT_OF_REACH`.
+
+    What the coordinator of such a partition does later, as to expire what it still has in memory,
+    changes nothing. A log that lies where no number of partitions sent clients was never asked.
+    """
+    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
+    found = [OUT_OF_REACH.to_frame()]
+    if homes is None:
+        return found[0]
+    partitions, since = homes.partitions, homes.since
+    firsts: pl.DataFrame | None = None
+    for era in homes.before:
+        if since is None:
+            break
+        lasts = pl.concat(
+            [
+                _ENDED.to_frame(),
+                *(
+                    _in_force(state, partition, era.partitions, homes, since)
+                    for partition in homes.misplaced
+                ),
+            ]
+        )
+        known = _ENDED.to_frame() if firsts is None else firsts
+        next_offsets = known.select(*PLACE, pl.col("first_offset").alias("next_offset"))
+        told = lasts.filter(pl.col("committed_offset").is_not_null())
+        told = told.join(next_offsets, PLACE, "left", maintain_order="left").with_columns(
+            partitions=pl.lit(partitions),
+            since=pl.lit(since),
+            not_before=pl.lit(era.last),
+            is_newest=pl.lit(firsts is None),
+        )
+        found.append(told.select(pl.col(name).cast(kind) for name, kind in OUT_OF_REACH.items()))
+        firsts = pl.concat([known, lasts]).unique(PLACE, keep="last")
+        partitions, since = era.partitions, era.first
+    return pl.concat(found)
+
+
+def offsets_out_of_reach(behind: pl.DataFrame, history: OffsetHistory) -> pl.DataFrame:
+    """Return a verdict for each offset that was in force in a partition nobody asks any more.
+
+    Args:
+        behind: `OUT_OF_REACH`.
+        history: Of the partitions where clients look.
+    """
+    if behind.is_empty():
+        return VERDICTS.to_frame()
+    here = history.first_changes.select(*PLACE, pl.col("committed_offset").alias("here"))
+    rows = behind.join(here, PLACE, "left", maintain_order="left")
+    rows = rows.with_columns(
+        pl.when("is_newest").then("here").otherwise("next_offset").alias("next_offset")
+    )
+    was, first = pl.col("committed_offset"), pl.col("next_offset")
+    reasons = (
+        pl.format(
+            f"brokers that were started since go by {{}} partitions of {CONSUMER_OFFSETS}: none "
+            "looks for the group in partition {} any more",
+            "partitions",
+            "coordinator_partition",
+        ),
+        pl.format("then {} was committed", first),
+    )
+    return verdicts_on(
+        rows,
+        LOST_BY_GROWTH,
+        "out_of_reach",
+        at=pl.col("since"),
+        not_before=pl.col("not_before"),
+        was=was,
+        committed_at=pl.col("timestamp"),
+        cost=pl.when(first < was).then(was - first),
+        confidence=HIGH,
+        record=record_at("record_offset"),
+        reason=pl.concat_str(*reasons, separator="; ", ignore_nulls=True),
+    )
+
+
+def looked_for_elsewhere(
+    state: ReplayedWorkspace, groups: pl.DataFrame, until: datetime
+) -> pl.DataFrame:
+    """Return why the history of groups up to an instant is not that of the partition they are in.
+
+    Args:
+        state: A replayed workspace.
+        groups: Has `group_id`.
+        until: The last instant asked about, within what was replayed.
+
+    Returns:
+        `group_id` and `why`, of those groups of which that is so.
+    """
+    group = pl.col("group_id")
+    homes = homes_in(state.manifest).get(CONSUMER_OFFSETS)
+    if homes is None or homes.since is None or until >= homes.since:
+        return pl.DataFrame(schema={"group_id": pl.String, "why": pl.String})
+    why = pl.format(
+        f"until {iso_time(homes.since)} clients looked for {{}} in another partition of "
+        f"{CONSUMER_OFFSETS}: ask with --as-of {iso_time(until)}",
+        group,
+    ).alias("why")
+    here = internal_partition(group, homes.partitions)
+    was_elsewhere = pl.any_horizontal(
+        pl.lit(value=False),
+        *(internal_partition(group, each.partitions) != here for each in homes.before),
+    )
+    return groups.filter(was_elsewhere).select(group, why)
+
+
+def _in_force(
+    state: ReplayedWorkspace, partition: int, number: int, homes: TopicHomes, until: datetime
+) -> pl.DataFrame:
+    """Return what was in force at the end of an era in one of its partitions: `_ENDED`."""
+    line = {"topic": CONSUMER_OFFSETS, "partition": partition}
+    commits = commits_in(state, line, DECODED, _EVERYWHERE)
+    group, newer = pl.col("group_id"), [homes.partitions]
+    newer += [each.partitions for each in homes.before if each.partitions > number]
+    is_of_era = internal_partition(group, number) == partition
+    for each in newer:
+        is_of_era &= internal_partition(group, each) != partition
+    is_in_time = pl.col("committed_at").is_null() | (pl.col("committed_at") < until)
+    ended = ended_commits(
+        commits.filter(is_of_era & is_in_time),
+        markers_in(state, line, DECODED, _EVERYWHERE).filter(
+            pl.col("end_at").is_null() | (pl.col("end_at") < until)
+        ),
+        replay_rules(state.release),
+    )
+    written = ended.filter(~pl.col("is_tombstone")).sort("record_offset")
+    firsts = written.unique(PLACE, keep="first", maintain_order=True)
+    firsts = firsts.select(*PLACE, pl.col("committed_offset").alias("first_offset"))
+    rows = last_on_line(ended, 0).join(firsts, PLACE, "left", maintain_order="left")
+    rows = rows.with_columns(pl.lit(partition, pl.Int32).alias("coordinator_partition"))
+    return rows.select(_ENDED.names())

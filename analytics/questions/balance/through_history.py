@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from analytics.questions.balance.cases.at_instant import (
+from analytics.questions.balance.at_instant import (
     SPAN,
     assembled,
     needed_topics,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from analytics.assignors.group import AssignmentRefusedError, Group, Member, TopicPartition, sharing
 from analytics.assignors.in_member_order import assign_share_simple
-from analytics.questions.balance.cases.case import Case
+from analytics.questions.balance.case import Case
 from schemas.evaluation_rules import BalanceRules
 
 # Figures about sizes: how many partitions members have, and how far that is from even.

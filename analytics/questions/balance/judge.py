@@ -14,7 +14,7 @@ from analytics.assignors.group import (
     sharing,
 )
 from analytics.assignors.registry import ASSIGNORS, assign
-from analytics.questions.balance.cases.case import (
+from analytics.questions.balance.case import (
     CLASSIC,
     CONSUMER,
     SHARE,
@@ -24,7 +24,7 @@ from analytics.questions.balance.cases.case import (
     listed,
     named,
 )
-from analytics.questions.balance.judgement.facts import (
+from analytics.questions.balance.facts import (
     RANGE,
     CoPartitions,
     Facts,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from analytics.questions.balance.cases.case import COUNT_SOURCES
+from analytics.questions.balance.case import COUNT_SOURCES
 from analytics.replay.groups.coordinator_log import in_name_order
 from analytics.replay.log.spans import TIME
 from analytics.replay.metadata.metadata_log import metadata_log

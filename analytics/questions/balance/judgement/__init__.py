@@ -1,1 +1,0 @@
-"""What is said of one group: figures, verdict, cause, and what other assignors would give."""
