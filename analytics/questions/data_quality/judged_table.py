@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,7 +45,7 @@ def mask_of(
 
     Args:
         check: A key of `CHECKS`.
-        rows: The columns it names.
+        rows: The columns it names, each in one piece.
         kwargs: Its arguments.
         where: Which rows it is about: allowed values by column.
         others: Reads other tables.
@@ -53,7 +53,6 @@ def mask_of(
     Raises:
         KeyError: There is no such check.
     """
-    rows = rows.combine_chunks()
     found = CHECKS[check](rows, kwargs, others)
     found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
     if not where:
@@ -200,17 +199,24 @@ def _codes(rows: pa.Table, names: Sequence[str]) -> NDArray[np.int64]:
     """Return one number for all rows that are equal in some columns."""
     code = np.zeros(rows.num_rows, np.int64)
     for name in names:
-        encoded = rows[name].combine_chunks().dictionary_encode("encode")
-        code = _also(code, encoded.indices.to_numpy().astype(np.int64))
+        code = _paired(code, _encoded(rows[name].combine_chunks()))
     return code
 
 
 def _also(code: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one number for each pair of numbers."""
-    dense = np.unique(other, return_inverse=True)[1].astype(np.int64)
+    return _paired(code, _encoded(pa.array(other)))
+
+
+def _paired(code: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number for each pair of numbers that `_encoded` gave."""
     # Both are below the number of rows, so their product is far below 2^63.
-    both = code * (dense.max(initial=0) + 1) + dense
-    return np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return _encoded(pa.array(code * (other.max(initial=0) + 1) + other))
+
+
+def _encoded(values: pa.Array) -> NDArray[np.int64]:
+    """Return the number of each value, null among them, in order of appearance: no sort."""
+    return values.dictionary_encode("encode").indices.to_numpy().astype(np.int64)
 
 
 def _numbers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -395,6 +401,9 @@ def checked(
         others: Reads columns of other tables.
     """
     found: dict[int, Judged | Counted] = {}
+    if any(map(is_checked_here, expected.values())):
+        # Once for all of them: each would copy what is in several pieces.
+        stored = replace(stored, rows=stored.rows.combine_chunks())
     for place, each in expected.items():
         lacking = [name for name in each.columns if name not in stored.rows.column_names]
         if each.type == COLUMNS_TYPE:

@@ -189,7 +189,7 @@ def _findings(
     }
     count = len(rows)
     columns = {
-        "finding_id": pl.Series(list(_finding_ids(rule.name, names)), dtype=pl.String),
+        "finding_id": _finding_ids(rule.name, names),
         **{name: pl.repeat(getattr(rule, of), count, eager=True) for name, of in _OF_RULE.items()},
         **{name: rows[key(name)] if name in rule.per else _nothing(count) for name in _KEY},
         "since": rows[SINCE],
@@ -208,16 +208,33 @@ def _shortest(threshold: float) -> float:
     return int(threshold) if threshold == int(threshold) else threshold
 
 
-def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> Iterator[str]:
-    """Yield ids that are the same whenever a rule finds the same object.
+_NOT_PLAIN: Final = r'["\\\x00-\x1f]'
+"""What JSON cannot have within a text as it is."""
+
+
+def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> pl.Series:
+    """Return ids that are the same whenever a rule finds the same object.
 
     Args:
         rule: Its name.
         names: What it is about, by column: texts, one a finding.
     """
-    for texts in zip(*names.values(), strict=True):
-        text = json.dumps([rule, *texts], ensure_ascii=False)
-        yield f"{rule}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    texts = pl.DataFrame({name: _as_json(each) for name, each in names.items()})
+    begin = f"[{json.dumps(rule, ensure_ascii=False)}, "
+    objects = pl.concat_str(pl.lit(begin), pl.concat_str(pl.all(), separator=", "), pl.lit("]"))
+    of_objects = texts.select(objects.cast(pl.Binary)).to_series()
+    digests = [hashlib.sha256(each).hexdigest()[:16] for each in of_objects.to_list()]
+    return rule + "-" + pl.Series(digests, dtype=pl.String)
+
+
+def _as_json(texts: pl.Series) -> pl.Series:
+    """Return texts as `json.dumps` writes them; few have anything that is written otherwise."""
+    plain = '"' + texts + '"'
+    is_other = texts.str.contains(_NOT_PLAIN)
+    if not is_other.any():
+        return plain
+    others = [json.dumps(each, ensure_ascii=False) for each in texts.filter(is_other).to_list()]
+    return plain.scatter(is_other.arg_true(), others)
 
 
 # Findings of two audits: which are new, still there, or gone.
