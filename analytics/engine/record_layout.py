@@ -50,7 +50,7 @@ _PRODUCERS: Final = pl.Schema(
 )
 _NO_PRODUCER: Final = -1
 
-Run = Callable[[str, int], list[Any]]
+Run = Callable[[str, int], Sequence[Any]]
 """Runs `run_task` of a place for so many numbers, in any order, anywhere."""
 
 
@@ -297,7 +297,13 @@ def widths(buckets: int, most: int) -> list[int]:
     return [fan_out**left for left in reversed(range(passes))]
 
 
-def lay_out(run: Run, cut: Cut, buckets: Sequence[Bucket], staging: str) -> LaidRecords:
+def lay_out(
+    run: Run,
+    cut: Cut,
+    buckets: Sequence[Bucket],
+    staging: str,
+    tables: Collection[str] | None = None,
+) -> LaidRecords:
     """Lay all records out by bucket, in as many passes as keep the number of files in bounds.
 
     Args:
@@ -305,13 +311,16 @@ def lay_out(run: Run, cut: Cut, buckets: Sequence[Bucket], staging: str) -> Laid
         cut: What is read.
         buckets: All records, in parts that fit into memory.
         staging: The folder in which tasks write.
+        tables: The decoded tables that are laid out beside markers; None is all of groups and share
+            partitions.
     """
+    names = tables_of(IN_BUCKETS) if tables is None else tables
     of, *further = widths(len(buckets), MOST_PARTS)
     place, producers = f"{staging}/records", f"{staging}/producers"
-    records = RecordLayout(cut, _tasks(cut, tables_of(IN_BUCKETS)), buckets, place, producers, of)
+    records = RecordLayout(cut, _tasks(cut, names), buckets, place, producers, of)
     attempts = frozenset[str](_run(run, staging, records, len(records.tasks)))
     markers = MarkerLayout(cut, _tasks(cut, [CONTROL_TABLE]), place, producers, attempts, of)
-    laid: list[MarkersLaid] = _run(run, staging, markers, len(markers.tasks))
+    laid: Sequence[MarkersLaid] = _run(run, staging, markers, len(markers.tasks))
     attempts |= {each.attempt for each in laid}
     for width in further:
         lots = -(-len(buckets) // of)
@@ -326,7 +335,7 @@ def lay_out(run: Run, cut: Cut, buckets: Sequence[Bucket], staging: str) -> Laid
     return LaidRecords(place, attempts, merged_epochs(each.epochs for each in laid))
 
 
-def _run(run: Run, staging: str, work: object, count: int) -> list[Any]:
+def _run(run: Run, staging: str, work: object, count: int) -> Sequence[Any]:
     return run(put_value(staging, work), count)
 
 

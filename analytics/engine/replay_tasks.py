@@ -195,7 +195,7 @@ def replay_in_tasks(
         if each.of_buckets:
             needed = _needed(each, made)
             work = BucketPass(each, needed, cut, buckets, laid.place, laid.attempts, staging)
-            found: list[Report] = run(put_value(staging, work), len(buckets))
+            found: Sequence[Report] = run(put_value(staging, work), len(buckets))
             reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
             for name in each.gathered:

@@ -20,6 +20,7 @@ from analytics.tables.stored_tables import EVERY, EVERYTHING
 from analytics.workspace import reading
 
 if TYPE_CHECKING:
+    from analytics.replayed.records import RecordGroups
     from analytics.tables.stored_tables import StoredTables
 
 GROUP: Final = "group_id"
@@ -185,7 +186,7 @@ def _wanted_rows(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
     return rows if keep is None else keep(rows)
 
 
-def whole(source: GroupRows | GroupFiles) -> pl.DataFrame:
+def whole(source: GroupRows | GroupFiles | RecordGroups) -> pl.DataFrame:
     """Return all rows together."""
     pieces = source.pieces if isinstance(source, GroupRows) else source.pieces()
     return pl.concat(pieces).drop(source.left_out)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -155,6 +156,45 @@ class Records:
         fields = {name: name for name in names}
         whole = {each: read(each, fields, CONSUMER_OFFSETS) for each in (COMMITS, GROUPS)}
         return timeless_ends(whole, self.instant)
+
+
+@dataclass(frozen=True)
+class RecordGroups:
+    """Decoded records of the groups that are asked about, to be read with other rows of groups.
+
+    Attributes:
+        records: Where they are.
+        name: The decoded table.
+        fields: What is read, as `Records.rows` takes it.
+        group: The id of the group of what is read; None where a record is of no group: a marker is
+            read with all groups that its producer has committed for.
+        keep: Takes what is read, and returns what is wanted; None is all.
+        left_out: Columns that say of which group a row is, and nothing more.
+    """
+
+    records: Records
+    name: str
+    fields: Mapping[str, str]
+    group: pl.Expr | None
+    keep: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    left_out: Sequence[str] = ()
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the records, some after the others; at least one frame."""
+        pieces = self.records.pieces(self.name, self.fields)
+        return pieces if self.keep is None else map(self.keep, pieces)
+
+    def of_decoded(self, rows: Iterable[pl.DataFrame]) -> pl.DataFrame:
+        """Return what is read of rows of the decoded table, all that count."""
+        fields = [_field(path).alias(column) for column, path in self.fields.items()]
+        empty = self.records.of_asked.empty(self.name)
+        read = pl.concat(each.select(fields) for each in (empty, *rows))
+        return read if self.keep is None else self.keep(read)
+
+
+def _field(path: str) -> pl.Expr:
+    column, *inner = path.split(".")
+    return reduce(lambda value, name: value.struct.field(name), inner, pl.col(column))
 
 
 # Groups of which records lie between the two cuts of a log whose times go back.

@@ -14,12 +14,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 from pyarrow import fs
 
 from analytics.engine.part_runs import GroupPart
+from analytics.engine.record_layout import lay_out, run_task
 from analytics.errors import WorkspaceError
 from analytics.locations import open_location
 from analytics.replayed.group_rows import (
@@ -30,14 +31,17 @@ from analytics.replayed.group_rows import (
     StoredGroups,
     whole,
 )
-from analytics.tables.buckets import BucketFiles, GroupBucket, rows_of_bucket
+from analytics.replayed.records import RecordGroups
+from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, rows_of_bucket
 from analytics.tables.read_ahead import one_ahead
 from analytics.tables.record_keys import spread
 from analytics.workspace import reading
+from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
+    from analytics.engine.part_runs import RunTasks
     from analytics.tables.stored_tables import StoredTables
 
 _WRITTEN_BYTES: Final = 16 << 20
@@ -96,10 +100,11 @@ def stored_parts(
 
 @contextmanager
 def whole_group_parts(
-    sources: Mapping[str, GroupRows | GroupFiles],
+    sources: Mapping[str, GroupRows | GroupFiles | RecordGroups],
     at_once: int,
     beside: str | None = None,
     count: int = 0,
+    run_tasks: RunTasks | None = None,
 ) -> Iterator[Sequence[GroupPart]]:
     """Give rows of groups in parts: by files that say whose rows they have; others are laid out.
 
@@ -108,6 +113,7 @@ def whole_group_parts(
         at_once: How many rows a part has, about; one group may have more.
         beside: As `group_parts` takes it.
         count: How many rows those have that are in no files.
+        run_tasks: Lays records out, beside; None does it here.
 
     Yields:
         The parts, as long as what was laid out of them is there; several can be sent to other
@@ -116,7 +122,7 @@ def whole_group_parts(
     in_files = {
         name: source.matched() if isinstance(source, StoredGroups) else source
         for name, source in sources.items()
-        if not isinstance(source, GroupRows)
+        if not isinstance(source, GroupRows | RecordGroups)
     }
     sources = {name: in_files.get(name, source) for name, source in sources.items()}
     files = {name: list(source.by_file()) for name, source in in_files.items()}
@@ -127,17 +133,28 @@ def whole_group_parts(
     division = _division([each for some in files.values() for each in some], rows, at_once)
     buckets, parts = division.buckets, division.parts
     by_bucket = [_files_of_bucket(files, number, buckets) for number in range(buckets)]
-    others = {name: _others(source, files, name, buckets) for name, source in sources.items()}
-    laid_out = {name: each for name, each in others.items() if each is not None}
-    empty = {
-        name: whole(in_files[name].none_of_them()) for name in sources.keys() - laid_out.keys()
+    records = {name: each for name, each in sources.items() if isinstance(each, RecordGroups)}
+    are_laid = beside is not None and run_tasks is not None and bool(records)
+    others = {
+        name: _others(source, files, name, buckets)
+        for name, source in sources.items()
+        if not (are_laid and name in records)
     }
-    with _folder(beside) if laid_out else nullcontext("") as folder:
+    laid_out = {name: each for name, each in others.items() if each is not None}
+    empty = {name: whole(each.none_of_them()) for name, each in in_files.items()}
+    with _folder(beside) if laid_out or are_laid else nullcontext("") as folder:
         empty |= {name: _laid_out(folder, name, each, parts) for name, each in laid_out.items()}
+        if are_laid and run_tasks is not None:
+            reads = _laid_records(records, parts, folder, run_tasks)
+        else:
+            of_no_group = {name: each for name, each in records.items() if each.group is None}
+            reads = {name: _RecordRead(each) for name, each in of_no_group.items()}
         yield [
             _part(
                 {
-                    name: _TableRead(
+                    name: reads[name]
+                    if name in reads
+                    else _TableRead(
                         empty[name],
                         folder if name in laid_out else None,
                         by_bucket[number % buckets].get(name),
@@ -151,7 +168,7 @@ def whole_group_parts(
         ]
 
 
-def _rows_of_all(sources: Mapping[str, GroupRows | GroupFiles]) -> RowsByTable:
+def _rows_of_all(sources: Mapping[str, GroupRows | GroupFiles | RecordGroups]) -> RowsByTable:
     return RowsByTable({name: partial(whole, each) for name, each in sources.items()})
 
 
@@ -219,7 +236,7 @@ def _files_of_bucket(
 
 
 def _others(
-    source: GroupRows | GroupFiles,
+    source: GroupRows | GroupFiles | RecordGroups,
     files: Mapping[str, Sequence[GroupFile]],
     name: str,
     buckets: int,
@@ -227,6 +244,10 @@ def _others(
     """Return the rows of which no file says whose they are; None where there is none."""
     if isinstance(source, GroupRows):
         return source
+    if isinstance(source, RecordGroups):
+        if source.group is None:
+            return None
+        return GroupRows(source.pieces(), source.group, source.left_out)
     its = [
         each.source
         for each in files[name]
@@ -370,6 +391,47 @@ class _TableRead:
         return pl.concat(found)
 
 
+_Reads = Mapping[str, "_TableRead | _RecordRead"]
+
+
+@dataclass(frozen=True)
+class _RecordRead:
+    """How records of a part are read.
+
+    Attributes:
+        source: What of them is.
+        place: The folder in which they were laid out; None reads all, for each part.
+        attempts: What names of files there end with that count.
+    """
+
+    source: RecordGroups
+    place: str | None = None
+    attempts: frozenset[str] = frozenset()
+
+    def rows(self, _: str, groups: GroupBucket) -> pl.DataFrame:
+        """Return the records of some groups."""
+        if self.place is None:
+            return whole(self.source)
+        _check_folder(self.place)
+        laid = rows_of_bucket(self.place, groups.part, self.source.name, self.attempts)
+        return self.source.of_decoded(laid).drop(self.source.left_out)
+
+
+def _laid_records(
+    sources: Mapping[str, RecordGroups], parts: int, folder: str, run_tasks: RunTasks
+) -> dict[str, _RecordRead]:
+    """Lay out the records of all sources, which are of the same `Records`, in tasks."""
+    into = [Bucket(CONSUMER_OFFSETS, is_rest=True, part=part, parts=parts) for part in range(parts)]
+
+    def run(place: str, count: int) -> Sequence[Any]:
+        return run_tasks(count, partial(run_task, place))
+
+    cut = next(iter(sources.values())).records.cut
+    of_groups = {each.name for each in sources.values() if each.group is not None}
+    laid = lay_out(run, cut, into, folder, of_groups)
+    return {name: _RecordRead(each, laid.place, laid.attempts) for name, each in sources.items()}
+
+
 def _check_folder(folder: str) -> None:
     """Raise where rows were laid out and are gone: a bucket of which there are none has no files.
 
@@ -382,9 +444,9 @@ def _check_folder(folder: str) -> None:
             raise WorkspaceError(f"{folder} is gone: parts are read while it is there")
 
 
-def _part(reads: Mapping[str, _TableRead], groups: GroupBucket) -> GroupPart:
+def _part(reads: _Reads, groups: GroupBucket) -> GroupPart:
     return GroupPart(partial(_rows_of_part, reads, groups), groups)
 
 
-def _rows_of_part(reads: Mapping[str, _TableRead], groups: GroupBucket) -> RowsByTable:
+def _rows_of_part(reads: _Reads, groups: GroupBucket) -> RowsByTable:
     return RowsByTable({name: partial(each.rows, name, groups) for name, each in reads.items()})

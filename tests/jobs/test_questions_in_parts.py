@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from analytics.engine.part_runs import PartRunner
+from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.balance import balance_tables, held_in_epochs
 from analytics.questions.balance.question import BALANCE, BalanceSettings
@@ -208,9 +208,9 @@ def assert_same_in_parts(
 ) -> None:
     whole = rows_of(question, settings, state)
     assert sum(each.num_rows for each in whole.values() if isinstance(each, pa.Table)) > 20
-    parted = replace(state, runner=PartRunner(str(folder)))
-    for at_once in (50, 400):
+    for at_once, run_tasks in ((50, None), (50, in_threads), (400, None)):
         monkeypatch.setattr(module, "AT_ONCE", at_once)
+        parted = replace(state, runner=PartRunner(str(folder), run_tasks))
         for name, rows in rows_of(question, settings, parted).items():
             assert rows == whole[name], name
     assert_in_known_order(question.ask(parted, settings))

@@ -58,8 +58,8 @@ from analytics.replay.offsets.commit_rows import (
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
 from analytics.replayed.cluster_answers import coordinator_leaders, ends_statement
 from analytics.replayed.end_offsets import end_offsets_at
-from analytics.replayed.group_rows import GroupRows, StoredGroups, whole
-from analytics.replayed.records import Records
+from analytics.replayed.group_rows import StoredGroups, whole
+from analytics.replayed.records import RecordGroups, Records
 from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.buckets import packed
@@ -90,6 +90,7 @@ AT_ONCE: Final = 500_000
 _OF_COMMITTED: Final = (
     *("group_id", "coordinator_partition", "record_offset", "complete", "missing"),
 )
+_MARKERS: Final = "control_markers"
 _UNREAD: Final = ("committed_leader_epoch", "batch_offset")
 """Of commits: nothing about expiry rests on them."""
 _OF_COMMITS: Final = {name: field for name, field in COMMIT_FIELDS.items() if name not in _UNREAD}
@@ -159,10 +160,10 @@ class _Records:
             counts = reader.counts((COMMITS, *KINDS))
             yield [GroupPart(partial(self._lot_of, each)) for each in packed(counts, AT_ONCE)]
             return
-        markers = _markers(self._records)
         sources, count = self._of_groups(self._records), reader.count((COMMITS, *KINDS))
-        with whole_group_parts(sources, AT_ONCE, self._state.runner.folder, count) as parts:
-            yield [each.then(_lot, markers) for each in parts]
+        runner = self._state.runner
+        with whole_group_parts(sources, AT_ONCE, runner.folder, count, runner.run_tasks) as parts:
+            yield [each.then(_lot) for each in parts]
 
     def instants(self, as_of_ms: int) -> dict[int, int]:
         """Return the instant of the partitions that are cut at an offset, as `instants_of` does."""
@@ -187,19 +188,19 @@ class _Records:
     def _lot_of(self, partitions: Sequence[int]) -> dict[str, pl.DataFrame]:
         """Return the records of whole partitions."""
         records = Records(self._state, partitions)
-        found = {name: whole(rows) for name, rows in self._of_groups(records).items()}
-        return _lot(found, _markers(records))
+        return _lot({name: whole(rows) for name, rows in self._of_groups(records).items()})
 
-    def _of_groups(self, records: Records) -> dict[str, GroupRows | StoredGroups]:
+    def _of_groups(self, records: Records) -> dict[str, RecordGroups | StoredGroups]:
         """Return what is looked at of groups, with the state of their offsets."""
-        key = pl.col("key").struct
-        commits = map(_light_commits, records.pieces(COMMITS, _OF_COMMITS))
-        found: dict[str, GroupRows | StoredGroups] = {}
-        found[COMMITS] = GroupRows(commits, pl.col("group_id"))
+        group, key = pl.col("group_id"), pl.col("key").struct
+        found: dict[str, RecordGroups | StoredGroups] = {
+            COMMITS: RecordGroups(records, COMMITS, _OF_COMMITS, group, _light_commits),
+            _MARKERS: RecordGroups(records, _MARKERS, MARKER_FIELDS, None),
+        }
         for name, kind in KINDS.items():
-            pieces = records.pieces(name, _fields(name))
-            light = map(_light_groups, pieces) if name == GROUPS else pieces
-            found[name] = GroupRows(light, key.field(kind.group_field))
+            light = _light_groups if name == GROUPS else None
+            its = key.field(kind.group_field)
+            found[name] = RecordGroups(records, name, _fields(name), its, light)
         tables, left_out = self._state.tables, ("group_id",)
         found[COMMITTED] = StoredGroups(
             tables, "committed_offsets", _OF_COMMITTED, left_out=left_out
@@ -208,14 +209,11 @@ class _Records:
         return {**found, STATE: StoredGroups(tables, "groups", OF_GROUPS)}
 
 
-def _markers(records: Records) -> pl.DataFrame:
-    return records.rows("control_markers", MARKER_FIELDS).cast(MARKERS)
-
-
-def _lot(rows: Mapping[str, pl.DataFrame], markers: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _lot(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the rows of a `GroupLot`."""
     unread = (pl.lit(None, COMMIT_ROWS[name]).alias(name) for name in _UNREAD)
     commits = rows[COMMITS].with_columns(unread).select(COMMIT_ROWS.names()).cast(COMMIT_ROWS)
+    markers = rows[_MARKERS].cast(MARKERS)
     records = GroupRecords(commits, markers, {name: rows[name] for name in KINDS})
     return GroupLot(records, rows[COMMITTED], rows[STATE], rows[PENDING]).rows
 
