@@ -138,11 +138,11 @@ def data_logs(replayed: ReplayedWorkspace) -> DataLogs:
         pa.array([partition for _, partition in chosen], pa.int32()),
         pa.array([copy for copy, _ in chosen.values()], pa.string()),
     ]
-    wanted = pa.table(columns, names=_WHOSE)
-    stable = _of(replayed, "data_stable_ends", STABLE_ENDS, wanted).select(STABLE.names)
+    copies = pa.table(columns, names=_WHOSE)
+    stable = _of(replayed, "data_stable_ends", STABLE_ENDS, copies).select(STABLE.names)
     return DataLogs(
-        _of(replayed, "data_segments", SEGMENTS, wanted),
-        _of(replayed, "data_log_times", TIMES, wanted),
+        _of(replayed, "data_segments", SEGMENTS, copies),
+        _of(replayed, "data_log_times", TIMES, copies),
         stable if replayed.is_end else stable.slice(0, 0),
     )
 
@@ -159,16 +159,16 @@ def _alive(replayed: ReplayedWorkspace) -> dict[str, str]:
     }
 
 
-def _of(replayed: ReplayedWorkspace, name: str, schema: pa.Schema, wanted: pa.Table) -> pa.Table:
+def _of(replayed: ReplayedWorkspace, name: str, schema: pa.Schema, copies: pa.Table) -> pa.Table:
     """Read a table; a workspace of an earlier release has none, and tells nothing."""
     path = replayed.source.path(f"{DATA_LOGS}/{name}")
     with reading(path):
         found = table_in(replayed.source.filesystem, path)
         if found is None:
             return schema.empty_table().drop_columns(["copy"])
-        topics = pc.unique(wanted["topic"]).to_pylist()
+        topics = pc.unique(copies["topic"]).to_pylist()
         rows = found.to_table(filter=pc.field("topic").isin(pa.array(topics, pa.string())))
-    kept = rows.cast(schema).join(wanted, _WHOSE, join_type="inner")
+    kept = rows.cast(schema).join(copies, _WHOSE, join_type="inner")
     return kept.select([each for each in schema.names if each != "copy"])
 
 
