@@ -5,7 +5,8 @@ stand together. What costs most is the most severe; of these what concerns the m
 what has the most findings.
 
 Findings are counted part by part: all of a group are in one part, so that groups of several parts
-add up, and what is put together grows with causes and rules alone.
+add up, and what is put together grows with causes and rules alone: of groups that have a cause each
+for itself no more are told apart than there is room for.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from analytics.questions.findings.found import WORST_FIRST
 from analytics.replay.log.row_columns import polars_rows
 from schemas.finding_rules import INFO, SEVERITIES, finding_rules
 from schemas.gaps import Template
-from schemas.incident_causes import COPY, LINE, RULE, TOPIC, Cause, incident_causes
+from schemas.incident_causes import COPY, GROUP, LINE, RULE, TOPIC, Cause, incident_causes
 
 INCIDENTS: Final = "audit_incidents"
 """The table of incidents."""
@@ -85,7 +86,7 @@ def incident_sums(findings: pa.Table, elections: Elections) -> IncidentSums:
         findings: Rows of `findings` in their order: all of some groups.
         elections: Lines that elections ended.
     """
-    rows = _with_causes(polars_rows(findings), elections)
+    rows = _of_few_groups(_with_causes(polars_rows(findings), elections))
     has_group = pl.col("group_id").is_not_null()
     is_first_of_group = has_group & pl.struct(*_PART, "group_id").is_first_distinct()
     one_each = rows.with_columns(
@@ -285,6 +286,7 @@ def _with_causes(findings: pl.DataFrame, elections: Elections) -> pl.DataFrame:
     shared = (
         pl.when(pl.col("kind") == RULE).then(pl.lit(RULE))
         .when(pl.col("kind") == TOPIC).then(pl.col("topic"))
+        .when(pl.col("kind") == GROUP).then(pl.col("group_id"))
         .when(pl.col("kind") == COPY).then(pl.col("on_copy"))
         .when(pl.col("kind") == LINE).then(pl.col("on_line"))
     )  # fmt: skip
@@ -293,6 +295,26 @@ def _with_causes(findings: pl.DataFrame, elections: Elections) -> pl.DataFrame:
     return rows.with_columns(
         cause=pl.when(is_known).then(pl.col("cause")).otherwise(pl.lit(_NONE)),
         shared=pl.col("shared").fill_null(_NONE),
+    )
+
+
+def _of_few_groups(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return findings of some groups, of which no more than can be told apart have a cause each.
+
+    Args:
+        rows: Of `_with_causes`: all findings of these groups.
+    """
+    is_one = pl.col("kind") == GROUP
+    is_alone = pl.len().over(_CAUSE) == 1
+    rows = _of_no_cause(rows, is_one & is_alone)
+    # One more than there may be: where all parts are known there are too many of them.
+    place = pl.col("shared").rank("dense").over("cause")
+    return _of_no_cause(rows, is_one & (place > incident_causes().groups_at_most.groups + 1))
+
+
+def _of_no_cause(rows: pl.DataFrame, which: pl.Expr) -> pl.DataFrame:
+    return rows.with_columns(
+        pl.when(which).then(pl.lit(_NONE)).otherwise(pl.col(each)).alias(each) for each in _CAUSE
     )
 
 
@@ -347,7 +369,7 @@ class _Rows:
 def _rows_of(sums: Sequence[IncidentSums]) -> list[_Rows]:
     """Return the rows of each incident: a finding that shares its cause with none has none."""
     rules, causes, alone, commands = (pl.concat(each) for each in zip(*sums, strict=True))
-    rules = _without_lonely_causes(_summed(rules), alone)
+    rules = _without_many_groups(_without_lonely_causes(_summed(rules), alone))
     groups = {
         (cause, shared): number
         for cause, shared, number in causes.group_by(_CAUSE).agg(pl.col("groups").sum()).rows()
@@ -392,6 +414,18 @@ def _without_lonely_causes(rules: pl.DataFrame, alone: pl.DataFrame) -> pl.DataF
         *(pl.lit(_NONE).alias(each) for each in _CAUSE),
     )
     return _summed(pl.concat([others, apart.select(others.columns)]))
+
+
+def _without_many_groups(rules: pl.DataFrame) -> pl.DataFrame:
+    """Return rows by rule in which causes that too many groups have are none.
+
+    Args:
+        rules: Of all findings.
+    """
+    of_groups = [name for name, each in incident_causes().causes.items() if each.shared == GROUP]
+    most = incident_causes().groups_at_most.groups
+    is_of_many = pl.col("shared").n_unique().over("cause") > most
+    return _summed(_of_no_cause(rules, pl.col("cause").is_in(of_groups) & is_of_many))
 
 
 def _commands_of(
@@ -475,6 +509,6 @@ def _values(rows: _Rows, cause: Cause, elections: Elections) -> dict[str, str | 
     return {
         "groups": rows.groups,
         **{each["rule"]: each["findings"] for each in rows.rules},
-        **({cause.shared: shared} if cause.shared in (TOPIC, COPY) else {}),
+        **({cause.shared: shared} if cause.shared in (TOPIC, COPY, GROUP) else {}),
         **of_line,
     }
