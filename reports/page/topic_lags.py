@@ -106,6 +106,8 @@ def _points(pairs: pl.DataFrame, ends: pl.DataFrame, history: pl.DataFrame) -> p
         right_on="effective_timestamp",
         by=_PAIR,
         strategy="backward",
+        # Both are in order of time; polars cannot see that of groups.
+        check_sortedness=False,
     )
     lag = pl.col("log_end_offset") - pl.col("committed_offset")
     return (

@@ -128,6 +128,35 @@ def test_state_and_history_are_those_of_the_whole_dump_or_marked(
 
 
 @pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", ["cleaned, tombstones gone", NOTED[1]])
+def test_state_at_an_instant_before_the_cleaner_came_is_that_of_the_whole_dump_or_marked(
+    evidence: str, whole: Path, tmp_path: Path
+) -> None:
+    at = ("--as-of", "2026-11-21T09:20:02Z")
+    copy = copied(whole, tmp_path / "copy")
+    takes_of(copy)[evidence](copy)
+    before, after = (
+        replayed(dump, tmp_path / name, *at) for dump, name in ((whole, "whole"), (copy, "part"))
+    )
+    helds = hold_law(before, after)
+    _assert_lawful(helds)
+    assert helds["committed_offsets"].count(CANNOT_TELL) > 0
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", ["cleaned, tombstones gone", *NOTED])
+def test_every_answer_at_an_instant_before_the_cleaner_came_is_that_of_all_or_marked(
+    evidence: str, whole: Path, tmp_path: Path
+) -> None:
+    at = ("--as-of", "2026-11-21T09:20:02Z")
+    copy = copied(whole, tmp_path / "copy")
+    takes_of(copy)[evidence](copy)
+    before = audited(whole, tmp_path / "whole", *at)
+    _assert_lawful(hold_law(before, audited(copy, tmp_path / "part", *at)))
+
+
+@pytest.mark.usefixtures("one_session")
 def test_what_a_lost_leader_may_have_cut_back_is_marked_and_what_is_before_it_is_not(
     tmp_path: Path,
 ) -> None:
