@@ -68,7 +68,11 @@ def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
         ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
         ("warning", "lag grows for 2 pairs of group and topic", "#rule-lag_growing"),
     ]
-    assert page.answer == "2 things are wrong, 1 of them critical."
+    # What costs most is about one group, and more are concerned by something else.
+    assert page.answer == (
+        "2 things are wrong, 1 of them critical. "
+        "What concerns most groups: lag grows for 2 pairs of group and topic."
+    )
 
 
 def test_each_line_of_the_verdict_says_since_when_and_what_to_do_first() -> None:
