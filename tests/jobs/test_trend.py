@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytics.errors import AbsentFileError, EnvironmentUnfitError, SettingRefusedError
+from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError, SettingRefusedError
 from groupscope import open_runs
 from reports.trend.answer import TABLES
 from tests.support.grown_dump import dump_as_of
@@ -412,7 +412,7 @@ def test_what_cannot_be_compared_in_a_notebook_is_refused(tmp_path: Path) -> Non
         open_runs()
     with pytest.raises(SettingRefusedError, match="give a session"):
         open_runs(from_tables="lake.ops")
-    with pytest.raises(AbsentFileError, match="there is no such folder"):
+    with pytest.raises(InputNotRecognizedError, match="there is no such folder"):
         open_runs(str(tmp_path / "absent"))
 
 

@@ -83,7 +83,7 @@ def capacity(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
         notes=(
             *_rates(read),
             *([_HOW] if topics.height else []),
-            _AT_LATEST if read.count(_DISKS) else _DISK,
+            _AT_LATEST if _is_any_full(read) else _DISK,
         ),
         grids=(
             *_disks(read),
@@ -131,6 +131,11 @@ def capacity(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
             ),
         ),
     )
+
+
+def _is_any_full(read: WorkspaceTables) -> bool:
+    """Return whether it is known of any disk when it is full."""
+    return bool(read.rows(_DISKS, ["full_at"])["full_at"].drop_null().length())
 
 
 def _disks(read: WorkspaceTables) -> Iterator[Grid]:
