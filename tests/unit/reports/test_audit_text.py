@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from analytics.questions.findings.ended_lines import elections_of
 from analytics.questions.findings.found import in_order
-from analytics.questions.findings.incidents import elections_of, incident_sums, incidents_of
+from analytics.questions.findings.incidents import incident_sums, incidents_of
 from analytics.tables.parted_table import PartedTable
 from reports.audit_text import answer_of
 from reports.findings import AuditFindings

@@ -12,13 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.questions.findings.ended_lines import OF_LINES, elections_of
 from analytics.questions.findings.found import in_order
-from analytics.questions.findings.incidents import (
-    OF_LINES,
-    elections_of,
-    incident_sums,
-    incidents_of,
-)
+from analytics.questions.findings.incidents import incident_sums, incidents_of
 from reports.verdict import AuditIncident, as_values, incidents_in
 from schemas.finding_rules import finding_rules
 from schemas.gaps import Template
