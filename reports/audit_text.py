@@ -127,8 +127,8 @@ def _verdict(
 ) -> Iterator[str]:
     """Yield what is wrong and since when, how much was found, and each incident."""
     number = audit.findings.num_rows
-    sound = [_SOUND if number else _NONE, *([_AS_FAR] if audit.is_open else [])]
-    yield paragraphs([sentence_of(audit.incidents) or " ".join(sound)], width)
+    wrong = sentence_of(audit.incidents) or (_SOUND if number else _NONE)
+    yield paragraphs([" ".join([wrong, *([_AS_FAR] if audit.is_open else [])])], width)
     yield _counts_of(summary, width)
     for each in audit.incidents[:MOST]:
         yield "\n".join((_as_markdown if is_markup else _as_lines)(each, width))

@@ -183,6 +183,7 @@ def summary_of(
         "by_rule": dict(sorted(rules.items())),
         "suppressed": pc.sum(found.accepted["suppressed"], min_count=0).as_py(),
         "could_not_be_asked": dict(said.get("could_not_be_asked", {})),
+        "is_open": found.is_open,
         "filters": list(said.get("filters", ())),
         "settings": said.get("settings"),
         "changes": None if found.changes is None else _changes(found.changes),

@@ -98,7 +98,8 @@ def metrics_of(audited: Audited) -> Iterator[str]:
         yield from _lag(tables["lag"], cluster)
         yield from _time_lag(tables["lag"], cluster)
     if "audited_groups" in tables:
-        yield from _members(tables["audited_groups"], cluster)
+        for column in _OF_GROUPS:
+            yield from _groups(tables["audited_groups"], cluster, column)
     if "offset_expiration" in tables:
         yield from _expiry(tables["offset_expiration"], cluster)
     if "topic_usage" in tables:
@@ -195,14 +196,24 @@ def _time_lag(read: Read, cluster: str) -> Iterator[str]:
         )
 
 
-def _members(read: Read, cluster: str) -> Iterator[str]:
-    """Yield how many members each group has."""
-    name, about = "groupscope_group_members", "Members of a group; no sample where not known."
+_OF_GROUPS: Final = {
+    "members": ("groupscope_group_members", "Members of a group; no sample where not known."),
+    "lag_not_told": (
+        "groupscope_group_lag_unknown_partitions",
+        "Partitions that a sum of groupscope_group_lag has nothing of: no lag, or one below zero.",
+    ),
+}
+"""Numbers of `audited_groups`: the metric, and what it counts."""
+
+
+def _groups(read: Read, cluster: str, column: str) -> Iterator[str]:
+    """Yield a number of each group, where it is known."""
+    name, about = _OF_GROUPS[column]
     yield _text_of([GaugeMetricFamily(name, about, labels=list(_GROUP))])
-    pieces = (rows.filter(pc.field("members").is_valid()) for rows in read(["group_id", "members"]))
+    pieces = (rows.filter(pc.field(column).is_valid()) for rows in read(["group_id", column]))
     for rows in in_order(pieces, [("group_id", "ascending")]):
-        members = pl.col("members").cast(pl.Int128)
-        yield _samples(name, _GROUP, _frame(rows, cluster).with_columns(whole=members))
+        whole = pl.col(column).cast(pl.Int128)
+        yield _samples(name, _GROUP, _frame(rows, cluster).with_columns(whole=whole))
 
 
 def _columns_of(labels: Mapping[str, str]) -> list[str]:

@@ -113,7 +113,9 @@ def _incident(row: Mapping[str, Any], parts: Sequence[IncidentPart]) -> AuditInc
 
 
 def sentence_of(incidents: Sequence[AuditIncident]) -> str:
-    """Return whether something is wrong, and since when, in one sentence; nothing where it is not.
+    """Return whether something is wrong, since when, and for whom; nothing where it is not.
+
+    What costs most may be about few groups, while most of them are concerned by something else.
 
     Args:
         incidents: What costs most first.
@@ -125,7 +127,10 @@ def sentence_of(incidents: Sequence[AuditIncident]) -> str:
     of_them = f", {critical:,} of them critical" if critical and len(incidents) > 1 else ""
     since = as_text(incidents[0].since)
     began = "" if since is None else f"; what costs most began at {since}"
-    return f"{wrong} wrong{of_them}{began}."
+    widest = max(incidents, key=lambda each: each.groups)
+    is_other = widest.groups > incidents[0].groups
+    most = f" What concerns most groups: {widest.message}." if is_other else ""
+    return f"{wrong} wrong{of_them}{began}.{most}"
 
 
 def serves(incident: AuditIncident) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from schemas.finding_rules import finding_rules
 from schemas.reading import Explained, Minutes, load
 
-LINE, COPY, TOPIC, RULE = "line", "copy", "topic", "rule"
+LINE, COPY, TOPIC, GROUP, RULE = "line", "copy", "topic", "group", "rule"
 """What findings of one incident share."""
 
 _FILE: Final = "rules/incidents.json"
@@ -22,17 +22,23 @@ class Cause(Explained, frozen=True):
         rules: The rules; the command of the first that found something is the one to begin with.
         shared: What their findings have to share.
         title: What all of them come to: a template of the counts `groups` and, by the names of
-            `rules`, of findings; of `topic` or `copy` where it is shared; and of a line `records`,
-            `partitions`, `copies` and `at_least`.
+            `rules`, of findings; of `topic`, `copy` or `group` where it is shared; and of a line
+            `records`, `partitions`, `copies` and `at_least`.
         needs: Those of the rules without whose findings the title would say too much.
         titles: By rule the title, a template likewise, where no other rule found anything.
     """
 
     rules: tuple[str, ...]
-    shared: Literal["line", "copy", "topic", "rule"]
+    shared: Literal["line", "copy", "topic", "group", "rule"]
     title: str
     needs: tuple[str, ...] = ()
     titles: Mapping[str, str] = {}
+
+
+class MostGroups(Explained, frozen=True):
+    """Of how many groups each is told for itself."""
+
+    groups: int
 
 
 class IncidentCauses(Explained, frozen=True):
@@ -40,10 +46,12 @@ class IncidentCauses(Explained, frozen=True):
 
     Attributes:
         elections_within: How soon after each other elections are one failure of a broker.
+        groups_at_most: Of how many groups, each with a cause of its own, each is an incident.
         causes: By name.
     """
 
     elections_within: Minutes
+    groups_at_most: MostGroups
     causes: Mapping[str, Cause]
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ FORMS_OF_PAGE: Final = frozenset(
 """How a cell of a page is made: of a group that has a story, another name, a number that is one."""
 SIGNS_OF_BOUNDS: Final = {
     "at_least": ">= ",
+    "at_least_about": ">= ~ ",
     "at_latest": "<= ",
     "at_most": "<= ",
     "estimated": "~ ",

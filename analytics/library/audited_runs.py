@@ -41,9 +41,23 @@ def audited_run(location: str, cluster: str | None = None) -> AuditedRun:
         WorkspaceError: It is no workspace, of another version, or damaged.
         CannotTellError: No audit came to its end in it.
     """
+    Workspace(location).manifest()
+    return run_in(location, audit_summary(location), cluster)
+
+
+def run_in(location: str, summary: Mapping[str, Any], cluster: str | None = None) -> AuditedRun:
+    """Return the run of an audit whose tables are there, with what its summary is to say.
+
+    Args:
+        location: The workspace.
+        summary: What `summary.json` says.
+        cluster: Of which cluster it is where its dump does not say so.
+
+    Raises:
+        WorkspaceError: It is no workspace, of another version, or damaged.
+    """
     space = Workspace(location)
     manifest = space.manifest()
-    summary = audit_summary(location)
     state = ReplayedWorkspace(StoredTables(space), space, manifest)
     lacks = lacking(state.manifest)
     time = summary["as_of"]["time"]

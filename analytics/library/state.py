@@ -83,7 +83,7 @@ class Answered:
         self,
         question: str,
         answer: Answer,
-        state: ReplayedWorkspace,
+        state: ReplayedWorkspace | None,
         spark: SparkSession | None,
         settings: Any = None,  # noqa: ANN401 - of each question its own
     ) -> None:
@@ -98,7 +98,7 @@ class Answered:
         self._counts = {name: answer.rows(name).num_rows for name in answer.tables}
         self._frames: dict[str, Any] = {}
         self._gap_rows = gap_rows({question: answer.gaps})
-        if spark is not None:
+        if spark is not None and state is not None:
             self._frames = _frames(
                 {**answer.long_tables, GAPS: PartedTable.held(self._gap_rows)}, state, spark
             )
@@ -178,10 +178,12 @@ class Answered:
         for name in names:
             if name != GAPS:
                 self._check(name)
+        target = Target(session_to_save_in(self._spark), schema, table_format)
+        # With a session there is a state.
+        assert self._state is not None
         rows = {**self._counts, GAPS: self._gap_rows.num_rows}
         asked = {"settings": self._settings, "given": self._state.settings}
         run = run_of(self._state, self.question, asked, cluster=cluster)
-        target = Target(session_to_save_in(self._spark), schema, table_format)
         target.save(run, {name: self._frames[name] for name in names}, rows)
         return run.run_id
 

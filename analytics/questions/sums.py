@@ -23,6 +23,8 @@ def divided(number: pl.Expr, by: float) -> pl.Expr:
 
 
 MOST: Final = 2**63 - 1
+AT_LEAST, AT_LEAST_ABOUT = "at_least", "at_least_about"
+"""Of a sum that leaves out what is not known; of one in which there are estimates besides."""
 
 
 def wide_sum(number: str | pl.Expr) -> pl.Expr:

@@ -49,6 +49,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer
 from jobs.audit.data_docs import earlier_pages, write_data_docs
+from jobs.audit.disks import DISKS, disks_of, run_before
 from jobs.audit.hook import run_hook
 from jobs.audit.page import page_of_workspace
 from jobs.cli.console import HeldConsole, command_line, print_text
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from analytics.library.saved_runs import Run
     from analytics.questions.findings.findings_in_parts import FindingCounts
     from analytics.questions.question import Question
+    from analytics.questions.trend.runs import AuditedRun
     from analytics.redaction.redactor import Redactor
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
@@ -108,6 +110,7 @@ class AuditOptions:
         save_tables: The schema of a catalog that tables are saved to, too.
         save_format: What tables that are not there yet are made as.
         cluster: What saved tables call the cluster; None is its id.
+        disk_size: Bytes of the disk of each broker; None where nobody said.
     """
 
     out: str
@@ -123,6 +126,7 @@ class AuditOptions:
     save_tables: str | None = None
     save_format: str = "parquet"
     cluster: str | None = None
+    disk_size: int | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -158,8 +162,10 @@ def audit_of(
     )
     if saving is not None:
         saving.check()
+    is_disk_asked = audit_options.disk_size is not None and audit_options.since is not None
+    run = run_before(str(audit_options.since)) if is_disk_asked else None
     with _earlier(audit_options.since) as before:
-        asking = _Asking(console, audit_options, before, output_format, saving)
+        asking = _Asking(console, audit_options, before, output_format, saving, run)
         if audit_options.redact is None:
             asked_of = input_words(options["inputs"], options)
             with _audited(console, audit_options, options, saving) as asked:
@@ -188,6 +194,7 @@ class _Asking:
         before: The findings of an earlier audit; None where there is none to compare with.
         output_format: Of the answer.
         saving: Where tables are saved to, too; None is nowhere.
+        run_before: The run of the earlier audit, where the sizes of disks are known, too.
     """
 
     console: Console
@@ -195,6 +202,7 @@ class _Asking:
     before: PartedTable | None
     output_format: str
     saving: Saving | None
+    run_before: AuditedRun | None = None
 
 
 @dataclass(frozen=True)
@@ -322,8 +330,11 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     )
     release_freed_memory()
     kept = kept_tables(state, judged.keys(), found, changes)
-    keep_evaluations(Workspace(audit_options.out), PartedTables({**kept, **audited.answers}), state)
     folder = audit_options.out
+    keep_evaluations(Workspace(folder), PartedTables({**kept, **audited.answers}), state)
+    if audit_options.disk_size is not None:
+        disks = disks_of(folder, summary, asking.run_before, audit_options.disk_size)
+        keep_evaluations(Workspace(folder), {DISKS: disks}, state)
     write_pieces(join(folder, LINES), json_lines(one_ahead(found.findings.pieces())))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.

@@ -11,6 +11,7 @@ from jobs.cli.console import Console, pass_console
 from jobs.cli.options.answer import fail_on_option, table_option
 from jobs.cli.options.asking import asking_options, retention_minutes_option
 from jobs.cli.options.shared import (
+    disk_size_option,
     end_offsets_option,
     inputs_argument,
     out_options,
@@ -79,6 +80,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     callback=_print_config,
     help="Print a file for --config with all rules and thresholds, and exit.",
 )
+@disk_size_option
 @save_options
 @retention_minutes_option
 @end_offsets_option

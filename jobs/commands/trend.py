@@ -9,7 +9,12 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.options.answer import rows_options, table_option
-from jobs.cli.options.shared import Size, out_options, output_options, spark_options
+from jobs.cli.options.shared import (
+    disk_size_option,
+    out_options,
+    output_options,
+    spark_options,
+)
 
 if TYPE_CHECKING:
     from reports.layout.output_format import OutputFormat
@@ -36,12 +41,7 @@ Examples:
     metavar="NAME",
     help="The cluster of runs whose dumps do not say of which they are.",
 )
-@click.option(
-    "--disk-size",
-    metavar="SIZE",
-    type=Size(),
-    help="How large the disk of each broker is, as in 500GB or 2TiB: says when it is full.",
-)
+@disk_size_option
 @out_options("Write the page trend.html, trend.json and tables as Parquet into this folder.")
 @table_option(
     "runs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -29,6 +30,11 @@ _MAIN: Final = "lag"
 _BESIDE: Final = {"topic": "topic_readers", "group": "group_capacity"}
 """Tables that are there where lag is added up; people are shown them where they ask for them."""
 _PROBLEM: Final = "is_problem"
+_LAG_BOUND: Final = "lag_bound"
+_LEFT_OUT: Final = (
+    "UNKNOWN are partitions that LAG leaves out, so that it is at least so much (>=): their lag is "
+    "not known, or the committed offset is beyond the end of the log."
+)
 
 
 def lag_text(
@@ -70,8 +76,13 @@ def lag_text(
         return render(sections, output_format, metadata)
     held = _open_transactions_text(rows)
     shown = shown_tables(sections, output_format)
+    leaves_out = sums is not None and any(
+        pc.any(pc.greater(each["unknown_lag"], 0)).as_py()
+        for each in scanned(sums, ["unknown_lag"])
+    )
     notes = [
         *_notes(shown, sections[0].rows.num_rows, metadata, output_format.width),
+        *([paragraphs([_LEFT_OUT], output_format.width)] if leaves_out else []),
         *([paragraphs([held], output_format.width)] if held else []),
     ]
     return "\n\n".join([shown.text, *notes])
@@ -132,7 +143,9 @@ def _open_in(rows: pa.Table) -> list[dict[str, Any]]:
 
 def _sum_section(rows: pa.Table, by: str) -> Section:
     """Return lag added up by group, topic or member."""
-    return as_main(table_section(_marked(rows), "lag", view=by, problem=_PROBLEM, also=()))
+    also = (_LAG_BOUND,)
+    section = table_section(_marked(rows), "lag", view=by, problem=_PROBLEM, also=also)
+    return replace(as_main(section), bounds=dict.fromkeys(("lag", "max_lag"), _LAG_BOUND))
 
 
 def _beside(table: str) -> Callable[[pa.Table], Section]:

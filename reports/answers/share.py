@@ -128,6 +128,7 @@ _BLOCKING: Final = (
 
 _WITHOUT_LIMITS = ("prunable", "limits", "steps")
 """Tables that no setting has a say in, or that name them themselves."""
+_LAG_BOUND: Final = "lag_bound"
 _NOTHING = "No share group asked for has partitions."
 
 
@@ -252,9 +253,11 @@ def _table_section(rows: pa.Table) -> Section:
 
 def _sum_section(rows: pa.Table, by: str) -> Section:
     """Return the backlog added up by group or topic."""
-    return as_main(
-        table_section(_marked(rows), _BACKLOG, "backlog", view=by, problem="is_problem", also=())
+    also = (_LAG_BOUND,)
+    section = table_section(
+        _marked(rows), _BACKLOG, "backlog", view=by, problem="is_problem", also=also
     )
+    return replace(as_main(section), bounds={"lag": _LAG_BOUND})
 
 
 def _blocking(row: dict[str, Any]) -> str | None:

@@ -65,6 +65,25 @@ def records_committed(rows: Sequence[Row], anchor: str) -> str:
     return _steps(rows, alt.Y("records:Q", axis=axis), anchor)
 
 
+def lags_over_time(rows: Sequence[Row], anchor: str) -> str:
+    """Return a line for each partition of a group: how far behind it was where the end is known.
+
+    Args:
+        rows: `group` (and partition), `at` (ISO 8601), `lag`.
+        anchor: Of the figure.
+    """
+    chart = (
+        alt.Chart(data(rows))
+        .mark_line(point=True, strokeWidth=2)
+        .encode(
+            x=over_time(rows),
+            y=alt.Y("lag:Q", axis=alt.Axis(title="records", tickCount=5, format="~s")),
+            **_dashed("group", rows),
+        )
+    )
+    return svg_of(chart, anchor, height=170)
+
+
 def _steps(rows: Sequence[Row], y: alt.Y, anchor: str) -> str:
     chart = (
         alt.Chart(data(rows))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import polars as pl
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from reports.plain_text import printable
 from reports.quantities import DURATIONS
+from schemas.shown import SIGNS_OF_BOUNDS
 
 # Lengths of time in words, of whole columns; `reports.quantities.duration` says one of them.
 
@@ -85,6 +86,29 @@ def with_times_as_text(rows: pa.Table) -> pa.Table:
     for field in rows.schema:
         if pa.types.is_timestamp(field.type):
             rows = with_values(rows, field.name, times(rows[field.name]))
+    return rows
+
+
+def signed(rows: pa.Table, bounds: Mapping[str, str]) -> pa.Table:
+    """Return rows in which values that are bounds have their signs; those columns are texts then.
+
+    Args:
+        rows: Has the columns.
+        bounds: The column that says whether a value is exact, by the column that has the value.
+    """
+    for name, bound in bounds.items():
+        words = rows[bound]
+        if not pc.any(pc.is_in(words, pa.array(list(SIGNS_OF_BOUNDS)))).as_py():
+            continue
+        values = rows[name]
+        is_time = pa.types.is_timestamp(values.type)
+        if pa.types.is_floating(values.type):
+            values = pc.cast(pc.round(values), pa.int64())
+        texts = times(values) if is_time else pc.cast(values, pa.string())
+        signs = [SIGNS_OF_BOUNDS.get(each, "") for each in words.to_pylist()]
+        rows = with_values(
+            rows, name, pc.binary_join_element_wise(pa.array(signs, pa.string()), texts, "")
+        )
     return rows
 
 

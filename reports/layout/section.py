@@ -6,7 +6,7 @@ Of tables that are longer than a person reads: the worst rows, and how many ther
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.cells import durations
+from reports.layout.cells import durations, signed
 from reports.layout.output_format import OutputFormat
 from schemas import table
 from schemas.shown import MAIN, ShownColumn, View, signs_of
@@ -46,6 +46,8 @@ class Section:
         spare: Columns that text leaves out, one by one, where it would become too wide.
         more: How many rows the table has besides, which are not here and not shown.
         is_marked: Rows have `complete`: where one is not, text and Markdown have that column, too.
+        bounds: By a column whose values text and Markdown have with the sign of their bound, the
+            column that says whether each is exact.
     """
 
     rows: pa.Table
@@ -58,13 +60,15 @@ class Section:
     spare: Sequence[str] = ()
     more: int = 0
     is_marked: bool = False
+    bounds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def for_people(self) -> Section:
-        """The section as text and Markdown have it: it says which rows are not complete."""
+        """The section as text and Markdown have it: it says what is not complete, or a bound."""
+        shown = replace(self, rows=signed(self.rows, self.bounds))
         if not self.is_marked or pc.all(self.rows[MARKS[0]]).as_py() in {True, None}:
-            return self
-        return replace(self, heads={**self.heads, MARKS[0]: "COMPLETE"})
+            return shown
+        return replace(shown, heads={**self.heads, MARKS[0]: "COMPLETE"})
 
     @property
     def names(self) -> list[str]:

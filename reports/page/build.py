@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from reports.quantities import count
 from reports.run_summary import missing_records
 from reports.verdict import sentence_of
 from schemas.finding_rules import INFO, SEVERITIES
+from schemas.gaps import gap_kind
 
 # What a dump cannot tell, in words, with what to copy next time.
 
@@ -53,7 +54,10 @@ _ALSO: Final = ("assignment_not_told", "history_not_told", "lag_not_told")
 
 
 def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
-    """Return what was checked, what of it is without a warning, and what is not fully told."""
+    """Return what was checked, what of it is without a warning, and what is not fully told.
+
+    Rules say only what they look for: where one is off, the questions say what they cannot tell.
+    """
     known = list(rules)
     applied = [row for row in read.rows("applied_rules").to_pylist() if row["was_applied"]]
     of = {row["rule"]: row["subject"] for row in applied}
@@ -61,6 +65,11 @@ def checked_of(read: WorkspaceTables, rules: Iterable[Rule]) -> str:
     cannot_tell = {
         of.get(each.name) for each in known if is_of_coverage(each.name, of.get(each.name, ""))
     }
+    asked = {
+        each for rows in read.scan(_GAPS, ["question"]) for each in rows["question"].to_pylist()
+    }
+    asked |= set(read.summary.get("could_not_be_asked", {}))
+    cannot_tell |= {subject for each in asked for subject in _SUBJECTS_OF.get(each, ())}
     subjects = dict.fromkeys(row["subject"] for row in applied)
     fine = [each for each in subjects if each not in bad | cannot_tell]
     open_ = [each for each in subjects if each in cannot_tell - bad]
@@ -78,13 +87,51 @@ def is_of_coverage(rule: str, subject: str) -> bool:
     return subject == "coverage" or rule in _ALSO
 
 
+_GAPS: Final = "gaps"
+_MOST_GAPS: Final = 12
+_SUBJECTS_OF: Final[Mapping[str, Sequence[str]]] = {
+    "balance": ("assignment",),
+    "expiration": ("expiry", "removals"),
+    "lag": ("lag",),
+    "rebalances": ("rebalances",),
+    "share": ("share groups",),
+    "timeline": ("history",),
+    "usage": ("internal topics",),
+}
+"""By question the subjects of rules that go by its tables."""
+
+
 def reasons(read: WorkspaceTables, rules: tuple[Rule, ...]) -> Iterator[Reason]:
-    """Yield what cannot be told.
+    """Yield what cannot be told: what rules found, then what questions say whatever rules are on.
 
     Args:
-        read: The manifest, and the summary: `could_not_be_asked`.
+        read: The manifest, `gaps`, and the summary: `could_not_be_asked`, `is_open`.
         rules: Those that found it.
     """
+    told = [*_reasons_of_rules(read, rules), *_gaps(read)]
+    yield from told
+    if not told and read.summary.get("is_open"):
+        yield Reason(
+            "some rows of tables cannot be told: complete is false there, and missing says why"
+        )
+
+
+def _gaps(read: WorkspaceTables) -> Iterator[Reason]:
+    """Yield what questions could not tell, each once, with what can be done."""
+    questions: dict[tuple[str, str], list[str]] = {}
+    for rows in read.scan(_GAPS, ["question", "code", "words"]):
+        for row in rows.to_pylist():
+            named = questions.setdefault((row["code"], row["words"]), [])
+            if row["question"] not in named:
+                named.append(row["question"])
+    for (code, words), named in list(questions.items())[:_MOST_GAPS]:
+        yield Reason(f"{', '.join(named)}: {harmless(words)}", gap_kind(code).advice)
+    more = len(questions) - _MOST_GAPS
+    if more > 0:
+        yield Reason(f"{count(more, 'more thing')} in evaluations/{_GAPS}")
+
+
+def _reasons_of_rules(read: WorkspaceTables, rules: tuple[Rule, ...]) -> Iterator[Reason]:
     for name, why in read.summary.get("could_not_be_asked", {}).items():
         yield Reason(f"{name} could not be asked: {harmless(why)}")
     named = {each.name for each in rules}
@@ -109,6 +156,8 @@ TABLES: Final = (
     *("log_cleaning", "coordinator_load", "committers", "topic_usage"),
     *("divergences", "load_faults", "coordinator_epochs", "data_quality"),
     *("topic_readers", "configs", "data_segments"),
+    _GAPS,
+    *("trend_disks", "log_end_samples"),
 )
 """What a page reads; of `OF_GROUPS` it reads what is of the groups that it shows."""
 

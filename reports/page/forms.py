@@ -85,6 +85,7 @@ def _template(name: str) -> Template:
     # SVGs are our own, and their texts are escaped by who drew them.
     environment.filters["drawn"] = _drawn
     environment.filters["timed"] = _timed
+    environment.globals["all_told"] = _ALL_TOLD
     return environment.get_template(name)
 
 
@@ -100,6 +101,11 @@ def _timed(text: str) -> Markup:
 def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over
     return Markup(svg)  # noqa: S704 - a drawing of `reports.charts`, never a text of a dump
 
+
+_ALL_TOLD: Final = (
+    "Nothing that was asked is left open: no record is known to be missing, and no question or "
+    "rule found an answer that could not be given."
+)
 
 SCHEMA_VERSION: Final = 1
 _MARKDOWN: Final = re.compile(rf"({MARKUP}|^[-+]|(?<=^\d)\.)")
@@ -270,6 +276,7 @@ def _outline_of(page: Page) -> Iterator[_Block]:
         yield Items(tuple(each.text for each in page.gone))
     yield Heading("What this dump cannot tell", 2)
     yield Items(tuple(f"{each.text}. {each.advice}".rstrip() for each in page.cannot_tell))
+    yield Sentence("" if page.cannot_tell else _ALL_TOLD)
     for each in page.cannot_tell_rules:
         yield from _rule(each)
     yield Heading("Groups", 2)

@@ -32,6 +32,7 @@ from reports.page.rows import (
     read_of,
 )
 from reports.page.texts import LONGEST_SENTENCE, cell_text, harmless, name_cut, topic_anchor
+from reports.page.topic_lags import is_of_lags, lags_of_topic
 from reports.page.workspace_tables import WorkspaceTables, fulfilling, is_one_of
 from reports.quantities import count
 from schemas import CLUSTER_METADATA
@@ -62,7 +63,7 @@ _AT_LEAST: Final = SIGNS_OF_BOUNDS["at_least"]
 _NEARLY: Final = SIGNS_OF_BOUNDS[_INTERPOLATED]
 _BETWEEN: Final = (
     "The chart has what groups committed. How far behind they were is shown as of the end alone: "
-    "commits do not say where the log ended when they were made."
+    "nothing tells where the log ended at other times."
 )
 
 
@@ -95,7 +96,13 @@ def topics_of(
         on_page=on_page,
     )
     readers = dict(zip(sums["topic"].to_list(), sums["readers"].to_list(), strict=True))
-    figures = {name: tuple(_figures(read, name, readers[name])) for name in names[:MOST_DRAWN]}
+    figures = {
+        name: (
+            *lags_of_topic(read, name, of_topics.lags.get(name)),
+            *_figures(read, name, readers[name]),
+        )
+        for name in names[:MOST_DRAWN]
+    }
     views = tuple(
         _view(row, of_topics, figures.get(row["topic"], ()))
         for row in sums.head(MOST_TOPICS).iter_rows(named=True)
@@ -142,7 +149,7 @@ def _view(row: Mapping[str, Any], of_topics: _OfTopics, figures: tuple[Figure, .
             Fact("Set for the topic", Cell(of_topics.settings[topic])),
         ),
         findings=() if findings is None else tuple(_clauses(findings, of_topics.on_page)),
-        notes=(_BETWEEN,) if figures else (),
+        notes=(_BETWEEN,) if figures and not any(map(is_of_lags, figures)) else (),
         figures=figures,
         grids=tuple(_grids(row, anchor, of_topics)),
     )
@@ -159,7 +166,9 @@ def _facts(row: Mapping[str, Any]) -> Iterator[Fact]:
             pairs = count(
                 row["partitions"], "pair of group and partition", "pairs of group and partition"
             )
-            yield Fact("Lag not known", Cell(f"{unknown:,} of {pairs}"))
+            beyond = row["beyond"]
+            of_them = f", {beyond:,} of them with an offset beyond the end" if beyond else ""
+            yield Fact("Lag not known", Cell(f"{unknown:,} of {pairs}{of_them}"))
 
 
 def _grids(row: Mapping[str, Any], anchor: str, of_topics: _OfTopics) -> Iterator[Grid]:
@@ -220,16 +229,20 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
 
     Returns:
         `topic`, `readers`, `partitions` (pairs of group and partition), `lag` (of those where it
-        is known), `unknown` (of how many it is not), `near` (of how many it is, with an end that
-        is interpolated), `rank` (of the worst finding; null where there is none).
+        is known), `unknown` (of how many it is not: what somebody has to read whose committed
+        offset is beyond the end is not known, either), `beyond` (of how many of these the offset
+        is), `near` (of how many it is, with an end that is interpolated), `rank` (of the worst
+        finding; null where there is none).
     """
     lag, bound = pl.col("lag").cast(pl.Int64), pl.col("log_end_bound").cast(pl.String)
+    is_known = (lag >= 0).fill_null(value=False)
     lags = _added(
         each.group_by("topic").agg(
             pl.len().cast(pl.Int64).alias("partitions"),
-            lag.clip(0).sum().alias("lag"),
-            lag.is_null().sum().cast(pl.Int64).alias("unknown"),
-            ((bound == _INTERPOLATED) & lag.is_not_null())
+            lag.filter(is_known).sum().alias("lag"),
+            (~is_known).sum().cast(pl.Int64).alias("unknown"),
+            (lag < 0).sum().cast(pl.Int64).alias("beyond"),
+            ((bound == _INTERPOLATED) & is_known)
             .fill_null(value=False)
             .sum()
             .cast(pl.Int64)
@@ -259,7 +272,7 @@ def _sums(read: WorkspaceTables) -> pl.DataFrame:
     )
     known = lags.join(readers, on="topic", how="full", coalesce=True)
     rows = known.join(worst, on="topic", how="left").with_columns(
-        pl.col("readers", "partitions", "lag", "unknown", "near").fill_null(0)
+        pl.col("readers", "partitions", "lag", "unknown", "beyond", "near").fill_null(0)
     )
     order = ["rank", "lag", "topic"]
     return rows.sort(order, descending=[False, True, False], nulls_last=True)

@@ -10,14 +10,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.layout.cells import times, with_times_as_text, with_values
+from reports.layout.cells import signed, with_times_as_text, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, as_main, raw_section, table_section
 from reports.plain_text import printable, wrapped
 from reports.row_formats import Section, Text, rendered
 from reports.trend.lines import ClusterLines, Line, lines_of
 from schemas import table
-from schemas.shown import SIGNS_OF_BOUNDS
 
 TABLES: Final = {
     "runs": "trend_runs",
@@ -142,21 +141,12 @@ def with_signs(rows: pa.Table, of: str) -> pa.Table:
         rows: Of a table.
         of: The table, by the name of its contract.
     """
-    for column in table(of).columns:
-        if column.bound is None or column.name not in rows.column_names:
-            continue
-        bounds = rows[column.bound]
-        if not pc.any(pc.is_in(bounds, pa.array(list(SIGNS_OF_BOUNDS)))).as_py():
-            continue
-        values = rows[column.name]
-        is_time = pa.types.is_timestamp(values.type)
-        if pa.types.is_floating(values.type):
-            values = pc.cast(pc.round(values), pa.int64())
-        texts = times(values) if is_time else pc.cast(values, pa.string())
-        signs = [SIGNS_OF_BOUNDS.get(each, "") for each in bounds.to_pylist()]
-        signed = pc.binary_join_element_wise(pa.array(signs, pa.string()), texts, "")
-        rows = with_values(rows, column.name, signed)
-    return rows
+    bounds = {
+        each.name: each.bound
+        for each in table(of).columns
+        if each.bound is not None and each.name in rows.column_names
+    }
+    return signed(rows, bounds)
 
 
 def _head(clusters: Sequence[ClusterLines], output_format: OutputFormat) -> str:

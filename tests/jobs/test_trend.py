@@ -18,6 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError, SettingRefusedError
+from groupscope import open_runs
+from reports.trend.answer import TABLES
 from tests.support.grown_dump import dump_as_of
 
 if TYPE_CHECKING:
@@ -388,3 +391,31 @@ def test_what_is_no_size_is_refused(groupscope: Groupscope, tmp_path: Path, size
     result = groupscope("trend", tmp_path, f"--disk-size={size}")
     assert result.returncode == 2
     assert "is no size" in result.stderr
+
+
+def test_a_notebook_has_what_the_command_has(groupscope: Groupscope, audits: list[Path]) -> None:
+    found = asked(groupscope, *audits, "--disk-size", "10GB")
+    runs = open_runs(*map(str, audits))
+    answer = runs.trend(disk_bytes=10 * 10**9)
+    assert [each.as_of for each in runs.runs] == [as_of(each) for each in audits]
+    assert list(answer.cannot_tell) == found["cannot_tell"]
+    for name, of in TABLES.items():
+        listed = found["rows" if name == "runs" else name]
+        assert answer.to_arrow(of).num_rows == len(listed)
+    disks = answer.trend_disks
+    assert disks["copy"].to_list() == [each["copy"] for each in found["disks"]]
+    assert disks["bytes_per_day"].to_list() == [each["bytes_per_day"] for each in found["disks"]]
+
+
+def test_what_cannot_be_compared_in_a_notebook_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingRefusedError, match="there is no run to compare"):
+        open_runs()
+    with pytest.raises(SettingRefusedError, match="give a session"):
+        open_runs(from_tables="lake.ops")
+    with pytest.raises(InputNotRecognizedError, match="there is no such folder"):
+        open_runs(str(tmp_path / "absent"))
+
+
+def test_a_trend_in_a_notebook_is_saved_as_no_run(audits: list[Path]) -> None:
+    with pytest.raises(EnvironmentUnfitError, match="a trend is of several runs"):
+        open_runs(str(audits[0])).trend().save("lake.ops")

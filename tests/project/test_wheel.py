@@ -16,7 +16,7 @@ from tests.support.built_wheel import built_wheel
 from tests.support.checkout import files_of
 from tests.support.worker_environments import pins_of, python_with
 
-PUBLIC = ("Dump", "KafkaDump", "State", "open_dump", "ship_packages")
+PUBLIC = ("ComparedRuns", "Dump", "KafkaDump", "State", "open_dump", "open_runs", "ship_packages")
 FOUND = 1
 """What an audit of this dump ends with."""
 

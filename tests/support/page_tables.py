@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.questions.findings.audited_groups import audited_groups, group_counts
+from analytics.questions.findings.ended_lines import elections_of
 from analytics.questions.findings.found import FINDINGS, in_order
 from analytics.questions.findings.incidents import (
     INCIDENT_PARTS,
     INCIDENTS,
-    elections_of,
     incident_sums,
     incidents_of,
 )

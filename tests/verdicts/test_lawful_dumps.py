@@ -16,6 +16,7 @@ from tests.verdicts.held import CANNOT_TELL, RIGHT, Held
 from tests.verdicts.law import Answers, hold_equal, hold_law
 from tests.verdicts.lawful import (
     audited,
+    changed_by,
     filtered,
     filtered_at_decode,
     filters_of,
@@ -125,6 +126,36 @@ def test_state_and_history_are_those_of_the_whole_dump_or_marked(
     assert call("decode", whole, *options, "--out", tmp_path / "decoded").code in {0, 3}
     part = replayed(tmp_path / "decoded", tmp_path / "of decoded")
     _assert_lawful(hold_law(whole_state, part))
+
+
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", ["cleaned, tombstones gone", NOTED[1]])
+def test_state_at_an_instant_before_the_cleaner_came_is_that_of_the_whole_dump_or_marked(
+    evidence: str, whole: Path, tmp_path: Path
+) -> None:
+    at = ("--as-of", "2026-11-21T09:20:02Z")
+    copy = copied(whole, tmp_path / "copy")
+    takes_of(copy)[evidence](copy)
+    before, after = (
+        replayed(dump, tmp_path / name, *at) for dump, name in ((whole, "whole"), (copy, "part"))
+    )
+    helds = hold_law(before, after)
+    _assert_lawful(helds)
+    assert helds["committed_offsets"].count(CANNOT_TELL) > 0
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("one_session")
+@pytest.mark.parametrize("evidence", ["cleaned, tombstones gone", *NOTED])
+def test_every_answer_at_an_instant_before_the_cleaner_came_is_that_of_all_or_marked(
+    evidence: str, whole: Path, tmp_path: Path
+) -> None:
+    at = ("--as-of", "2026-11-21T09:20:02Z")
+    copy = copied(whole, tmp_path / "copy")
+    takes_of(copy)[evidence](copy)
+    before = audited(whole, tmp_path / "whole", *at)
+    after = audited(copy, tmp_path / "part", *at)
+    _assert_lawful(hold_law(before, after, leave_out=changed_by(evidence)))
 
 
 @pytest.mark.usefixtures("one_session")

@@ -34,7 +34,8 @@ READ: Final[Mapping[str, Sequence[str]]] = {
     "groups": (_KEY, "group_type", "state", "member_count", *_MARKS),
     "lag": (
         *(_KEY, "topic", "partition", "lag", "status", "reason", "kind", "lost_offsets"),
-        *("verdict", "commits", "time_lag_ms", "time_lag_bound", "last_commit_at", *_MARKS),
+        *("verdict", "commits", "time_lag_ms", "time_lag_bound", "last_commit_at"),
+        *("log_end_bound", *_MARKS),
     ),
     "share_backlog": tuple(each.name for each in table("share_backlog").columns),
     "offset_expiration": (_KEY, "expires_at"),
@@ -179,6 +180,7 @@ def _sums(sums: pa.Table, verdict: pa.ChunkedArray, status: pa.ChunkedArray | No
             _KEY: sums[_KEY],
             "partitions": sums["partitions"],
             "lag": sums["lag"],
+            "lag_bound": sums["lag_bound"],
             "lag_not_told": sums["unknown_lag"],
             "verdict": verdict,
             "status": pa.nulls(sums.num_rows, pa.string()) if status is None else status,

@@ -25,11 +25,11 @@ from analytics.questions.findings.advice import (
     shared_commands,
 )
 from analytics.questions.findings.configured_rules import Suppression, accepted_together, suppressed
+from analytics.questions.findings.ended_lines import Elections
 from analytics.questions.findings.evidence import KnownRecords, held_records
 from analytics.questions.findings.finding_rows import rows_of
 from analytics.questions.findings.found import FINDINGS, WORST_FIRST, findings, in_order
 from analytics.questions.findings.incidents import (
-    Elections,
     Incidents,
     IncidentSums,
     incident_sums,

@@ -23,6 +23,7 @@ from analytics.questions.findings.audited_groups import (
     group_counts,
 )
 from analytics.questions.findings.configured_rules import configured_rules, suppressions_of
+from analytics.questions.findings.ended_lines import ENDED_LINES, OF_LINES, elections_of
 from analytics.questions.findings.evidence import KnownRecords
 from analytics.questions.findings.findings_in_parts import (
     FindingCounts,
@@ -32,13 +33,7 @@ from analytics.questions.findings.findings_in_parts import (
     with_held,
 )
 from analytics.questions.findings.found import findings, kept_changes
-from analytics.questions.findings.incidents import (
-    ENDED_LINES,
-    INCIDENT_PARTS,
-    INCIDENTS,
-    OF_LINES,
-    elections_of,
-)
+from analytics.questions.findings.incidents import INCIDENT_PARTS, INCIDENTS
 from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import PartedGroups, StoredGroups

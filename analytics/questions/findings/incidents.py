@@ -5,14 +5,14 @@ stand together. What costs most is the most severe; of these what concerns the m
 what has the most findings.
 
 Findings are counted part by part: all of a group are in one part, so that groups of several parts
-add up, and what is put together grows with causes and rules alone.
+add up, and what is put together grows with causes and rules alone: of groups that have a cause each
+for itself no more are told apart than there is room for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -20,19 +20,17 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import table_of
+from analytics.questions.findings.ended_lines import Elections
 from analytics.questions.findings.found import WORST_FIRST
 from analytics.replay.log.row_columns import polars_rows
 from schemas.finding_rules import INFO, SEVERITIES, finding_rules
 from schemas.gaps import Template
-from schemas.incident_causes import COPY, LINE, RULE, TOPIC, Cause, incident_causes
+from schemas.incident_causes import COPY, GROUP, LINE, RULE, TOPIC, Cause, incident_causes
 
 INCIDENTS: Final = "audit_incidents"
 """The table of incidents."""
 INCIDENT_PARTS: Final = "audit_incident_parts"
 """The table of what each incident has of each rule."""
-ENDED_LINES: Final = "divergences"
-"""The table of lines that elections ended."""
-OF_LINES: Final = ("topic", "partition", "copy", "diverges_at", "lost_records", "elected_at")
 MOST_NAMED: Final = 3
 """So many groups of a part are named."""
 
@@ -85,7 +83,7 @@ def incident_sums(findings: pa.Table, elections: Elections) -> IncidentSums:
         findings: Rows of `findings` in their order: all of some groups.
         elections: Lines that elections ended.
     """
-    rows = _with_causes(polars_rows(findings), elections)
+    rows = _of_few_groups(_with_causes(polars_rows(findings), elections))
     has_group = pl.col("group_id").is_not_null()
     is_first_of_group = has_group & pl.struct(*_PART, "group_id").is_first_distinct()
     one_each = rows.with_columns(
@@ -172,66 +170,7 @@ def _cost(incident: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-# Lines that elections ended: one failure of a broker ends many of them.
-
-
-@dataclass(frozen=True)
-class Election:
-    """Lines that one failure of a broker ended.
-
-    Attributes:
-        lines: Rows of `OF_LINES`.
-    """
-
-    lines: tuple[Mapping[str, Any], ...]
-
-    def has(self, line: Mapping[str, Any], within: timedelta) -> bool:
-        """Return whether a line is one of the same failure."""
-        return any(_is_same(each, line, within) for each in self.lines)
-
-    def values(self) -> dict[str, str | int | None]:
-        """Return what a title says: of a partition that two copies have more of, the larger one."""
-        lost: dict[tuple[str, int], int] = {}
-        for each in self.lines:
-            place = (each["topic"], each["partition"])
-            lost[place] = max(lost.get(place, 0), each["lost_records"])
-        copies = sorted({each["copy"] for each in self.lines})
-        return {
-            "at_least": "at least " if len(self.lines) > len(lost) else "",
-            "records": sum(lost.values()),
-            "partitions": len(lost),
-            "copies": ", ".join(copies),
-        }
-
-
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any], within: timedelta) -> bool:
-    if one["elected_at"] is None or other["elected_at"] is None:
-        is_at_once = one["elected_at"] is other["elected_at"]
-        return is_at_once and one["copy"] == other["copy"]
-    place = ("topic", "partition", "elected_at")
-    if all(one[each] == other[each] for each in place):
-        return True
-    apart = abs(one["elected_at"] - other["elected_at"])
-    return bool(one["copy"] == other["copy"] and apart <= within)
-
-
-Elections = Sequence[Election]
-"""The failures that ended lines: each is one incident with the findings that rest on its lines."""
-
-
-def elections_of(lines: pa.Table) -> Elections:
-    """Return the failures that ended lines.
-
-    Args:
-        lines: `OF_LINES` of `divergences`.
-    """
-    within = timedelta(minutes=float(incident_causes().elections_within.minutes))
-    failures: list[Election] = []
-    for line in lines.select(list(OF_LINES)).to_pylist():
-        same = [each for each in failures if each.has(line, within)]
-        rest = [each for each in failures if each not in same]
-        failures = [*rest, Election((*(one for each in same for one in each.lines), line))]
-    return tuple(failures)
+# The lines of failures, for findings to be joined with.
 
 
 def _lines_of(elections: Elections) -> pl.DataFrame:
@@ -285,6 +224,7 @@ def _with_causes(findings: pl.DataFrame, elections: Elections) -> pl.DataFrame:
     shared = (
         pl.when(pl.col("kind") == RULE).then(pl.lit(RULE))
         .when(pl.col("kind") == TOPIC).then(pl.col("topic"))
+        .when(pl.col("kind") == GROUP).then(pl.col("group_id"))
         .when(pl.col("kind") == COPY).then(pl.col("on_copy"))
         .when(pl.col("kind") == LINE).then(pl.col("on_line"))
     )  # fmt: skip
@@ -293,6 +233,26 @@ def _with_causes(findings: pl.DataFrame, elections: Elections) -> pl.DataFrame:
     return rows.with_columns(
         cause=pl.when(is_known).then(pl.col("cause")).otherwise(pl.lit(_NONE)),
         shared=pl.col("shared").fill_null(_NONE),
+    )
+
+
+def _of_few_groups(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return findings of some groups, of which no more than can be told apart have a cause each.
+
+    Args:
+        rows: Of `_with_causes`: all findings of these groups.
+    """
+    is_one = pl.col("kind") == GROUP
+    is_alone = pl.len().over(_CAUSE) == 1
+    rows = _of_no_cause(rows, is_one & is_alone)
+    # One more than there may be: where all parts are known there are too many of them.
+    place = pl.col("shared").rank("dense").over("cause")
+    return _of_no_cause(rows, is_one & (place > incident_causes().groups_at_most.groups + 1))
+
+
+def _of_no_cause(rows: pl.DataFrame, which: pl.Expr) -> pl.DataFrame:
+    return rows.with_columns(
+        pl.when(which).then(pl.lit(_NONE)).otherwise(pl.col(each)).alias(each) for each in _CAUSE
     )
 
 
@@ -347,7 +307,7 @@ class _Rows:
 def _rows_of(sums: Sequence[IncidentSums]) -> list[_Rows]:
     """Return the rows of each incident: a finding that shares its cause with none has none."""
     rules, causes, alone, commands = (pl.concat(each) for each in zip(*sums, strict=True))
-    rules = _without_lonely_causes(_summed(rules), alone)
+    rules = _without_many_groups(_without_lonely_causes(_summed(rules), alone))
     groups = {
         (cause, shared): number
         for cause, shared, number in causes.group_by(_CAUSE).agg(pl.col("groups").sum()).rows()
@@ -392,6 +352,18 @@ def _without_lonely_causes(rules: pl.DataFrame, alone: pl.DataFrame) -> pl.DataF
         *(pl.lit(_NONE).alias(each) for each in _CAUSE),
     )
     return _summed(pl.concat([others, apart.select(others.columns)]))
+
+
+def _without_many_groups(rules: pl.DataFrame) -> pl.DataFrame:
+    """Return rows by rule in which causes that too many groups have are none.
+
+    Args:
+        rules: Of all findings.
+    """
+    of_groups = [name for name, each in incident_causes().causes.items() if each.shared == GROUP]
+    most = incident_causes().groups_at_most.groups
+    is_of_many = pl.col("shared").n_unique().over("cause") > most
+    return _summed(_of_no_cause(rules, pl.col("cause").is_in(of_groups) & is_of_many))
 
 
 def _commands_of(
@@ -475,6 +447,6 @@ def _values(rows: _Rows, cause: Cause, elections: Elections) -> dict[str, str | 
     return {
         "groups": rows.groups,
         **{each["rule"]: each["findings"] for each in rows.rules},
-        **({cause.shared: shared} if cause.shared in (TOPIC, COPY) else {}),
+        **({cause.shared: shared} if cause.shared in (TOPIC, COPY, GROUP) else {}),
         **of_line,
     }

@@ -363,12 +363,16 @@ def _election_facts(
 
 
 def _dearest_first(row: Row) -> tuple[Any, ...]:
-    """Return what sorts causes: elections first, known ones before others, then by their cost."""
+    """Return what sorts causes: elections first, known ones before others, then by their cost.
+
+    Commits that were lost are known of each; how many records are read again often is not, and
+    that is not none.
+    """
     return (
         row["partitions"] is None,
         row["verdict"] == CANNOT_TELL,
-        -row["records_again"],
         -row["lost_commits"],
+        -row["records_again"],
         -(row["lost_records"] or 0),
         row["verdict"],
         row["copy"] or "",

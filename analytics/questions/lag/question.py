@@ -17,6 +17,8 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, groups_lacking_history, select_groups
 from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
 from analytics.key_order import in_key_order
+from analytics.questions.lag.end_samples import SAMPLES as SAMPLES_OF_ENDS
+from analytics.questions.lag.end_samples import end_samples
 from analytics.questions.lag.movement import HISTORY, KEY
 from analytics.questions.lag.offsets import GroupTables, inputs_of, named_by_cluster
 from analytics.questions.lag.pace import log_ends
@@ -134,6 +136,9 @@ def lag(state: ReplayedWorkspace, asked: LagSettings) -> Answer:
     # Another state is no matter of the parts of this one.
     made = _lag_tables(state, question, replace(asked, since=None))
     tables, together = dict(made.tables), _together(made.sums)
+    samples = end_samples(question.samples, state, question.as_of_ms)
+    wanted = _of_topics(samples, _wanted(state, samples))
+    tables[SAMPLES_OF_ENDS] = PartedTable.held(arrow_rows(wanted))
     sums = tables.pop(SUMS, None)
     doubts = _doubts(together.reasons)
     if asked.since is not None:
@@ -483,7 +488,7 @@ LAG: Final = Question(
     ),
     tables=(
         *("lag", "status_history", "offset_moves", "topic_readers", "group_capacity"),
-        GROWTH,
+        *(SAMPLES_OF_ENDS, GROWTH),
     ),
     settings=LagSettings,
     answer=lag,

@@ -1,7 +1,9 @@
 """Lag added up: by group, by topic, by member. And which groups read a topic.
 
 What nobody waits for (`stale`) is never added to what somebody does; a partition whose lag is not
-known is counted, so that a sum that lacks it says so.
+known is counted, so that a sum that lacks it says so. So is one whose committed offset is beyond
+the end: `auto.offset.reset` decides what is read again, and Kafka's number, which is below zero,
+would hide as much of other lags.
 
 A group reads what its members own or subscribe to. Share groups read what they hold state of,
 streams groups what their topology names. What a group has committed and no member claims, it read
@@ -19,7 +21,8 @@ import polars as pl
 from analytics.contracts import contract_schema
 from analytics.questions.lag.offsets import IS_OWNED, NEVER_COMMITTED, STALE, by_owner
 from analytics.questions.lag.pace import GROWING
-from analytics.questions.sums import held_sum, wide_sum
+from analytics.questions.sums import AT_LEAST, AT_LEAST_ABOUT, held_sum, wide_sum
+from analytics.replayed.data_logs import EXACT, INTERPOLATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -174,6 +177,8 @@ def useful_members(paces: Sequence[float], partitions: int) -> int:
     return len(paces)
 
 
+LAG_BOUND: Final = "lag_bound"
+
 MEMBER: Final = "member"
 BY: Final = {
     "group": ("group_id",),
@@ -199,10 +204,17 @@ def parts_of_sums(rows: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
     if by == MEMBER:
         rows = by_owner(rows)
     is_stale = pl.col("kind") == STALE
-    lag = pl.col("lag").clip(0)
+    is_counted = (pl.col("lag") >= 0).fill_null(value=False)
+    is_near = is_counted & (pl.col("log_end_bound") == INTERPOLATED).fill_null(value=False)
     return (
         rows.with_columns(
-            pl.when(~is_stale).then(lag).alias("live"), pl.when(is_stale).then(lag).alias("stale")
+            *(
+                pl.when(is_counted & is_of).then("lag").alias(name)
+                for name, is_of in (("live", ~is_stale), ("stale", is_stale))
+            ),
+            is_counted=is_counted,
+            is_least=~is_counted & ~is_stale,
+            is_near=is_near & ~is_stale,
         )
         .group_by(keys, maintain_order=True)
         .agg(
@@ -213,7 +225,8 @@ def parts_of_sums(rows: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:
             pl.col("live").max().alias("max_lag"),
             wide_sum("stale").alias("stale_lag"),
             wide_sum("lost_offsets").alias("lost_offsets"),
-            pl.col("lag").is_null().sum().cast(pl.Int64).alias("unknown_lag"),
+            (~pl.col("is_counted")).sum().cast(pl.Int64).alias("unknown_lag"),
+            pl.col("is_least", "is_near").any(),
             _rank("status", _STATUSES).min().alias("status"),
             _rank("verdict", tuple(rules.verdicts)).min().alias("verdict"),
         )
@@ -230,14 +243,13 @@ def summed(parts: Iterable[pl.DataFrame], by: str, rules: LagRules) -> pl.DataFr
 
     Returns:
         The columns of `BY`; `partitions`, `groups` (how many read it), `lag` (of all that is known
-        and not stale, a commit beyond the end counting nothing), `max_lag`, `stale_lag`,
+        and not stale), `lag_bound` (`lag_bound_of`; null where `lag` is), `max_lag`, `stale_lag`,
         `lost_offsets` (sums at most `analytics.questions.sums.MOST`), `unknown_lag` (partitions
-        whose lag is not known), `status` (as Burrow has it of a group: ERR where a partition is
-        worse than WARN; NOT_EVALUABLE where nothing worse is known and one is not evaluable),
-        `verdict` (the worst).
+        that no lag is added up of: it is not known, or the commit is beyond the end), `status` (as
+        Burrow has it of a group: ERR where a partition is worse than WARN; NOT_EVALUABLE where
+        nothing worse is known and one is not evaluable), `verdict` (the worst).
     """
     keys = BY[by]
-    counted = ("partitions", "groups", "unknown_lag")
     found = pl.concat(parts).group_by(keys, maintain_order=True)
     sums = found.agg(
         pl.col("partitions", "groups").sum(),
@@ -245,13 +257,35 @@ def summed(parts: Iterable[pl.DataFrame], by: str, rules: LagRules) -> pl.DataFr
         pl.col("max_lag").max(),
         held_sum("stale_lag").alias("stale_lag"),
         held_sum("lost_offsets").alias("lost_offsets"),
-        pl.col(counted[-1]).sum(),
+        pl.col("unknown_lag").sum(),
+        pl.col("is_least", "is_near").any(),
         pl.col("status", "verdict").min(),
     )
     sums = sums.with_columns(
-        _named("status", _STATUSES_OF_GROUPS), _named("verdict", tuple(rules.verdicts))
+        lag_bound_of("is_least", "is_near").alias(LAG_BOUND),
+        _named("status", _STATUSES_OF_GROUPS),
+        _named("verdict", tuple(rules.verdicts)),
     )
-    return sums_in_order(sums, by, rules)
+    return sums_in_order(sums.drop("is_least", "is_near"), by, rules)
+
+
+def lag_bound_of(is_least: str, is_near: str) -> pl.Expr:
+    """Return how sure sums `lag` are: null where there is none.
+
+    Args:
+        is_least: A column: a lag that is not known, or below zero, is left out.
+        is_near: A column: the end that a lag counts to is interpolated.
+    """
+    word = (
+        pl.when(pl.col(is_least) & pl.col(is_near))
+        .then(pl.lit(AT_LEAST_ABOUT))
+        .when(is_least)
+        .then(pl.lit(AT_LEAST))
+        .when(is_near)
+        .then(pl.lit(INTERPOLATED))
+        .otherwise(pl.lit(EXACT))
+    )
+    return pl.when(pl.col("lag").is_not_null()).then(word)
 
 
 def sums_in_order(sums: pl.DataFrame, by: str, rules: LagRules) -> pl.DataFrame:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.epoch_times import EPOCH
-from analytics.questions.sums import held_sum, wide_sum
+from analytics.questions.sums import AT_LEAST, held_sum, wide_sum
 from analytics.replay.log.row_columns import TIME
+from analytics.replayed.data_logs import EXACT
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -140,13 +141,14 @@ def parts_of_sums(rows: pl.DataFrame, by: str, rules: ShareRules) -> pl.DataFram
         rules: Which status is worse.
     """
     return (
-        rows.with_columns(pl.col("lag").clip(0).alias("live"))
+        rows.with_columns(pl.when(pl.col("lag") >= 0).then("lag").alias("live"))
         .group_by(BY[by])
         .agg(
             pl.len().cast(pl.Int64).alias("partitions"),
             pl.col("group_id").n_unique().cast(pl.Int64).alias("groups"),
             *(wide_sum("live" if name == "lag" else name).alias(name) for name in _SUMS),
-            unknown_lag=pl.col("lag").is_null().sum().cast(pl.Int64),
+            # State beyond the end of a log says nothing of what is left to deliver.
+            unknown_lag=pl.col("live").is_null().sum().cast(pl.Int64),
             stalled_since=pl.col("stalled_since").filter(pl.col("status").is_in(_STUCK)).min(),
             status=_rank(rules).min(),
         )
@@ -163,11 +165,11 @@ def summed(parts: Iterable[pl.DataFrame], by: str, rules: ShareRules) -> pl.Data
 
     Returns:
         The columns of `BY`; `partitions`, `groups`; sums of what is known (`MOST`
-        where they are that or more): `lag` (state beyond the
-        end of a log counting nothing), `records_left`, `in_flight`, `near_limit_count`,
-        `archived_count`, `lost_offsets`, `offsets_beyond_end`; `unknown_lag` (partitions whose lag
-        is not known), `stalled_since` (the earliest of those that are blocked or stalled),
-        `status` (the worst).
+        where they are that or more): `lag`, `records_left`, `in_flight`, `near_limit_count`,
+        `archived_count`, `lost_offsets`, `offsets_beyond_end`; `lag_bound` (`at_least` where lags
+        are left out, null where there is none), `unknown_lag` (partitions that no lag is added up
+        of: it is not known, or their state is beyond the end of the log), `stalled_since` (the
+        earliest of those that are blocked or stalled), `status` (the worst).
     """
     words = dict(enumerate(rules.statuses))
     sums = (
@@ -179,7 +181,12 @@ def summed(parts: Iterable[pl.DataFrame], by: str, rules: ShareRules) -> pl.Data
             pl.col("unknown_lag").sum(),
             pl.col("stalled_since", "status").min(),
         )
-        .with_columns(pl.col("status").replace_strict(words, return_dtype=pl.String))
+        .with_columns(
+            pl.col("status").replace_strict(words, return_dtype=pl.String),
+            lag_bound=pl.when(pl.col("lag").is_not_null()).then(
+                pl.when(pl.col("unknown_lag") > 0).then(pl.lit(AT_LEAST)).otherwise(pl.lit(EXACT))
+            ),
+        )
     )
     return sums_in_order(sums, by, rules)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -10,6 +11,11 @@ import polars as pl
 from analytics.questions.trend.figures import copies_as_named_by, frames, usage_by_copy
 from analytics.questions.trend.runs import TOO_CLOSE, AuditedRun, Pair
 
+READ: Final[Mapping[str, Sequence[str]]] = {
+    "partition_usage": ("topic", "partition", "copy", "is_leading", "file_bytes"),
+    "data_segments": ("topic", "partition", "copy", "size_bytes"),
+}
+"""What is read of each run."""
 _FAR: Final = timedelta(days=100 * 366)
 _PLACE: Final = ["topic", "partition", "copy"]
 _NO_DISK: Final = "a snapshot is of the leaders of all partitions, not of the disk of one broker"

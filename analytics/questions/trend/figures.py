@@ -13,10 +13,11 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.gaps.gap import Gap
+from analytics.questions.sums import AT_LEAST, AT_LEAST_ABOUT
 from analytics.questions.trend.runs import TOO_CLOSE, AuditedRun, Pair, without_table
 from analytics.replay.log.row_columns import polars_rows
 
-EXACT, AT_LEAST, ESTIMATED = "exact", "at_least", "estimated"
+EXACT, ESTIMATED = "exact", "estimated"
 INTERPOLATED: Final = "interpolated"
 _SEVERITIES: Final = ("critical", "warning", "info")
 
@@ -167,7 +168,7 @@ def _lag(run: AuditedRun, doubts: _Doubts) -> dict[str, Any]:
         bound = AT_LEAST
         doubts.reasons.append(f"lag: that of {of_partitions(row['unknown'])} is not known")
     if row["uncertain"] or _has_interpolated_ends(run):
-        bound = ESTIMATED
+        bound = AT_LEAST_ABOUT if row["unknown"] else ESTIMATED
     return {"lag": row["lag"], "lag_bound": bound, "lag_unknown_partitions": row["unknown"]}
 
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from analytics.questions.sums import AT_LEAST, AT_LEAST_ABOUT
 from analytics.questions.trend.changes import largest
-from analytics.questions.trend.figures import AT_LEAST, ESTIMATED, EXACT, INTERPOLATED, frames
+from analytics.questions.trend.figures import ESTIMATED, EXACT, INTERPOLATED, frames
 from analytics.questions.trend.runs import TOO_CLOSE, AuditedRun, Pair
 
 LAG: Final = "trend_lag"
@@ -83,10 +84,15 @@ def _known_lag(row: Mapping[str, Any], *, is_interpolated: bool) -> Mapping[str,
         return {"lag": None, "bound": None, "reason": "its lag is not known"}
     if row["lag_not_told"]:
         why = "the lag of some of its partitions is not known"
-        return {"lag": row["lag"], "bound": AT_LEAST, "reason": why}
+        bound = AT_LEAST_ABOUT if is_interpolated else AT_LEAST
+        return {"lag": row["lag"], "bound": bound, "reason": why}
     if row["complete"] is False or is_interpolated:
         return {"lag": row["lag"], "bound": ESTIMATED, "reason": None}
     return {"lag": row["lag"], "bound": EXACT, "reason": None}
+
+
+_OPEN: Final = frozenset({AT_LEAST, AT_LEAST_ABOUT, None})
+"""Bounds of lags whose difference says nothing."""
 
 
 def _lag_row(
@@ -99,7 +105,8 @@ def _lag_row(
         whys.append(pair.difference.words)
     bounds = here["bound"], before["bound"]
     grown = a_day = grown_bound = None
-    if pair.comparable is not None and AT_LEAST not in bounds and None not in bounds:
+    is_open = not _OPEN.isdisjoint(bounds)
+    if pair.comparable is not None and not is_open:
         grown = here["lag"] - before["lag"]
         grown_bound = ESTIMATED if ESTIMATED in bounds else EXACT
         a_day = None if pair.days is None else grown / pair.days

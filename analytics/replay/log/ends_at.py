@@ -171,11 +171,17 @@ def losses_of_row(row: PartitionEntry) -> list[Loss]:
 
 
 def cleaned_until(row: PartitionEntry) -> int:
-    """Return the offset of a partition up to which compaction may have removed records."""
+    """Return the offset of a partition up to which compaction may have removed records.
+
+    A batch that lacks records of its own was cleaned, whatever the cleaner's checkpoint says:
+    brokers write it behind a pass (``LogCleanerManager.doneCleaning``), and one that was copied
+    before says less than the segments.
+    """
     if row["topic"] not in COMPACTED_TOPICS:
         return 0
     dirty = row.get("first_dirty_offset")
-    return int((row.get("complete_from") if dirty is None else dirty) or 0)
+    noted = row.get("complete_from") if dirty is None else dirty
+    return max(noted or 0, row.get("thinned_end") or 0)
 
 
 def what_took_history(row: PartitionEntry) -> str:

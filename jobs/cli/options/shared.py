@@ -446,6 +446,14 @@ class Size(click.ParamType[int]):
         return size
 
 
+disk_size_option = click.option(
+    "--disk-size",
+    metavar="SIZE",
+    type=Size(),
+    help="How large the disk of each broker is, as in 500GB or 2TiB: says when it is full.",
+)
+
+
 # --- where it runs ---------------------------------------------------------------------------
 
 

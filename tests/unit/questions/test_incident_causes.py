@@ -72,6 +72,19 @@ def test_what_one_copy_lost_in_several_elections_is_one_cause(parts: int) -> Non
     assert cause["unsure_commits"] == 1
 
 
+def test_what_took_most_commits_comes_first_though_nothing_tells_what_is_read_again() -> None:
+    rows = verdicts(
+        verdict("deleted", 0, "group_deleted", cost=76),
+        *(verdict("idle", partition, "expired") for partition in range(3)),
+        verdict("back", 0, "rewound_by_member", cost=500, became=10),
+        verdict("unclear", 0, "cannot_tell", was=None, reason="records are missing"),
+    )
+    assert [each["verdict"] for each in causes(rows)] == [
+        *("expired", "group_deleted", "rewound_by_member"),
+        "cannot_tell",
+    ]
+
+
 def test_a_loss_that_two_copies_have_is_counted_of_one() -> None:
     shorter = replace(ELECTION, copy="broker-4", lost_records=60)
     rows = verdicts(verdict("billing", 0, cost=40), verdict("billing", None, record=None))

@@ -219,14 +219,28 @@ def test_a_time_lag_is_in_seconds_and_says_whether_it_is_a_bound(
 
 def test_members_of_a_group_are_counted_where_they_are_known() -> None:
     groups = pa.table(
-        {"group_id": ["idle", "busy", "gone"], "members": pa.array([0, 12, None], pa.int64())}
+        {
+            "group_id": ["idle", "busy", "gone"],
+            "members": pa.array([0, 12, None], pa.int64()),
+            "lag_not_told": pa.array([0, 2, None], pa.int64()),
+        }
     )
     found = samples_of(audited_groups=groups)
     members = {labels["group"]: n for name, labels, n in found if name.endswith("_members")}
     assert members == {"busy": 12, "idle": 0}
+    unknown = {
+        labels["group"]: n for name, labels, n in found if name.endswith("_unknown_partitions")
+    }
+    assert unknown == {"busy": 2, "idle": 0}
 
 
 def test_every_sample_names_the_cluster() -> None:
-    groups = pa.table({"group_id": ["g"], "members": pa.array([1], pa.int64())})
+    groups = pa.table(
+        {
+            "group_id": ["g"],
+            "members": pa.array([1], pa.int64()),
+            "lag_not_told": pa.array([0], pa.int64()),
+        }
+    )
     found = samples_of(lag=lag_table(("g", 1)), audited_groups=groups)
     assert {labels["cluster"] for _, labels, _ in found} == {CLUSTER}

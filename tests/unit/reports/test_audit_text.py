@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from analytics.questions.findings.ended_lines import elections_of
 from analytics.questions.findings.found import in_order
-from analytics.questions.findings.incidents import elections_of, incident_sums, incidents_of
+from analytics.questions.findings.incidents import incident_sums, incidents_of
 from analytics.tables.parted_table import PartedTable
 from reports.audit_text import answer_of
 from reports.findings import AuditFindings
@@ -132,7 +133,7 @@ def test_where_audits_are_compared_each_finding_says_how_it_changed() -> None:
 def test_where_there_is_no_room_for_all_incidents_every_finding_is_listed() -> None:
     rules = (
         *("lag_growing", "lag_old", "offsets_rewound", "offsets_stale", "owner_silent"),
-        *("members_idle", "rebalance_storm", "client_flapping", "offsets_overdue"),
+        *("members_idle", "rebalance_storm", "transaction_hangs", "offsets_overdue"),
     )
     text = audit_text([finding("group-1", each, message=f"it is {each}") for each in rules])
     assert "1 more thing in evaluations/audit_incidents" in text
@@ -152,6 +153,9 @@ def test_where_the_dump_does_not_tell_all_nothing_found_is_no_promise() -> None:
     assert audit_text([INFO], is_open=True).startswith(
         f"Nothing was found that needs anyone. {doubt}\n\n"
     )
+    wrong, *_ = audit_text([WARNING], is_open=True).split("\n\n")
+    assert wrong.startswith("1 thing is wrong; ")
+    assert " ".join(wrong.split()).endswith(doubt)
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

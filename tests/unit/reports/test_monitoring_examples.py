@@ -37,7 +37,15 @@ TABLES = {
         )
         for lag in (7, -7)
     ],
-    "audited_groups": [pa.table({"group_id": ["g"], "members": pa.array([1], pa.int64())})],
+    "audited_groups": [
+        pa.table(
+            {
+                "group_id": ["g"],
+                "members": pa.array([1], pa.int64()),
+                "lag_not_told": pa.array([0], pa.int64()),
+            }
+        )
+    ],
     "offset_expiration": [
         pa.table({"group_id": ["g"], "expires_at": pa.array([WHEN], pa.timestamp("us", "UTC"))})
     ],

@@ -18,7 +18,7 @@ from schemas.shown import MAIN, PAGE, head_of, head_on_page
 
 FOR_PROGRAMS = {
     *("audit_incident_parts", "audit_incidents", "audited_group_counts"),
-    *("finding_changes", "gaps", "region_checkpoint_offsets"),
+    *("finding_changes", "gaps", "log_end_samples", "region_checkpoint_offsets"),
 }
 """Tables of answers that have no heads."""
 UNIT_OF_ENDING = {

@@ -44,7 +44,7 @@ OF_KIND = {
     "coordinator_load data_quality finding_changes findings gaps group_capacity group_churn "
     "group_deletions "
     "group_endings incident_brokers incident_causes incident_costs incident_others "
-    "incident_owners lag lag_growth log_cleaning "
+    "incident_owners lag lag_growth log_cleaning log_end_samples "
     "offset_deletions offset_expiration offset_moves offset_removals offset_verdicts "
     "one_shot_groups partition_usage "
     "rebalance_causes rebalance_storms rebalances record_growth region_checkpoint_offsets "

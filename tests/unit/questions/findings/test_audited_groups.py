@@ -122,7 +122,10 @@ def test_what_its_partitions_come_to() -> None:
     assert (busy["time_lag_ms"], busy["last_commit_at"]) == (9, LATE)
     assert (busy["busiest_topic"], busy["busiest_partition"]) == ("a", 1)
     assert busy["rebalances_per_hour"] == 2.5
-    assert (quiet["lag"], quiet["verdict"]) == (0, "beyond_end")
+    assert busy["lag_bound"] == "at_least"
+    # An offset beyond the end says nothing of what is left to read.
+    assert (quiet["lag"], quiet["lag_bound"], quiet["lag_not_told"]) == (None, None, 1)
+    assert quiet["verdict"] == "beyond_end"
     assert (shared["lag"], shared["verdict"], shared["status"]) == (12, "blocked", None)
     assert (gone["group_type"], gone["lag"], gone["lag_not_told"]) == (None, None, 0)
 

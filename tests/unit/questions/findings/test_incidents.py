@@ -12,17 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.questions.findings.ended_lines import OF_LINES, elections_of
 from analytics.questions.findings.found import in_order
-from analytics.questions.findings.incidents import (
-    OF_LINES,
-    elections_of,
-    incident_sums,
-    incidents_of,
-)
+from analytics.questions.findings.incidents import incident_sums, incidents_of
 from reports.verdict import AuditIncident, as_values, incidents_in
 from schemas.finding_rules import finding_rules
 from schemas.gaps import Template
-from schemas.incident_causes import COPY, LINE, TOPIC, incident_causes
+from schemas.incident_causes import COPY, GROUP, LINE, TOPIC, incident_causes
 from tests.support.page_tables import AT, finding, rows_of
 
 GROUPS_TOPIC = "__consumer_offsets"
@@ -212,6 +208,39 @@ def test_findings_about_one_topic_or_on_one_broker_are_together_and_others_are_n
     ]
 
 
+def unstable(group: str, *rules: str) -> list[dict[str, Any]]:
+    rules = rules or ("rebalance_storm", "client_flapping")
+    return [finding(group, each, suggestion=f"look at {each}") for each in rules]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_cause_that_each_group_has_for_itself_makes_an_incident_of_each(parts: int) -> None:
+    found = [*unstable("a"), *unstable("b"), *unstable("c", "rebalance_storm")]
+    first, second, third = incidents(found, parts=parts)
+    assert [each.message for each in (first, second)] == [
+        "a rebalances over and over",
+        "b rebalances over and over",
+    ]
+    assert said([first]) == [("rebalances", {"client_flapping": 1, "rebalance_storm": 1})]
+    # The client is what to begin with; the storm is what it does.
+    assert (first.command, first.groups) == ("look at client_flapping", 1)
+    assert said([third]) == [("", {"rebalance_storm": 1})]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_where_many_groups_have_it_the_rules_say_it_sooner(parts: int) -> None:
+    most = incident_causes().groups_at_most.groups
+    names = [chr(ord("a") + number) for number in range(most + 1)]
+    found = [each for name in names for each in unstable(name)]
+    few = [each for each in found if each["group_id"] != names[-1]]
+    assert {each.cause for each in incidents(few, parts=parts)} == {"rebalances"}
+    many = incidents(found, parts=parts)
+    assert said(many) == [("", {"client_flapping": 11}), ("", {"rebalance_storm": 11})]
+    assert [each.groups for each in many] == [11, 11]
+    (part,) = many[0].parts
+    assert part.names == ("a", "b", "c")
+
+
 def test_what_is_severe_comes_first_then_what_concerns_most_groups() -> None:
     found = [
         finding("a", "lag_growing"),
@@ -249,7 +278,7 @@ def test_a_summary_has_them_as_values() -> None:
 def test_a_title_says_what_is_there_to_say(name: str) -> None:
     cause = incident_causes().causes[name]
     of_line = {"records", "partitions", "copies", "at_least"}
-    there = {"groups", *cause.needs, *({cause.shared} & {TOPIC, COPY})}
+    there = {"groups", *cause.needs, *({cause.shared} & {TOPIC, COPY, GROUP})}
     titles = (cause.title, *cause.titles.values())
     used = {value.name for each in titles for value in Template(each).values}
     assert used <= there | (of_line if cause.shared == LINE else set())
@@ -262,6 +291,8 @@ RULES = {
     "records_lost_unread": "topic_retention",
     "records_deleted_soon": "topic_retention",
     "offsets_expired": "offsets_retention",
+    "rebalance_storm": "rebalances",
+    "client_flapping": "rebalances",
     "lag_old": "",
     "lag_growing": "",
 }
@@ -292,7 +323,8 @@ def plainly(found: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
     def cause_of(each: dict[str, Any]) -> tuple[str, str]:
         cause = RULES[each["rule"]]
-        return cause, each["topic"] if cause == "topic_retention" else ""
+        of = {"topic_retention": "topic", "rebalances": "group_id"}.get(cause)
+        return cause, each[of] if of else ""
 
     shared = Counter(cause_of(each) for each in found)
     incidents: dict[tuple[str, str, str], list[dict[str, Any]]] = {}

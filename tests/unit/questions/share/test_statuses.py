@@ -228,7 +228,25 @@ def test_sums_have_the_worst_and_count_what_is_not_known() -> None:
     asked = question([begins(), other], ends=END, owned=[KEY])
     (found,) = sums_of(evaluate_share(asked).rows, "group", share_rules()).to_dicts()
     assert (found["partitions"], found["lag"], found["unknown_lag"]) == (2, 90, 1)
-    assert found["status"] == "behind"
+    assert (found["lag_bound"], found["status"]) == ("at_least", "behind")
+
+
+@pytest.mark.parametrize(
+    ("lags", "expected"),
+    [
+        pytest.param([3, -7], (3, "at_least", 1), id="one-beyond-the-end"),
+        pytest.param([-3, -7], (None, None, 2), id="all-beyond-the-end"),
+        pytest.param([3, 7], (10, "exact", 0), id="all-known"),
+    ],
+)
+def test_a_sum_leaves_out_state_beyond_the_end_and_says_so(
+    lags: list[int], expected: tuple[int | None, str | None, int]
+) -> None:
+    other = ShareRecord(1, 0, ("g", "topic", 1), Snapshot(0, 0, 0, -1, -1, 1, 1, ()))
+    rows = evaluate_share(question([begins(), other], ends=END, owned=[KEY])).rows
+    rows = rows.with_columns(pl.Series("lag", lags, pl.Int64))
+    (found,) = sums_of(rows, "group", share_rules()).to_dicts()
+    assert (found["lag"], found["lag_bound"], found["unknown_lag"]) == expected
 
 
 def test_lag_is_not_known_before_there_is_a_start_offset_or_a_count() -> None:

@@ -93,6 +93,25 @@ def test_at_an_earlier_instant_compaction_may_have_taken_what_was_in_force_then(
     assert losses_at(one, Ends()) == {}
 
 
+@pytest.mark.parametrize(
+    ("noted", "thinned", "lost"),
+    [
+        pytest.param(0, 80, [(0, 70)], id="no-checkpoint-of-the-pass"),
+        pytest.param(30, 80, [(0, 70)], id="checkpoint-of-an-earlier-pass"),
+        pytest.param(80, 30, [(0, 70)], id="checkpoint-says-more"),
+        pytest.param(30, 40, [], id="all-was-cleaned-before-the-instant"),
+        pytest.param(30, None, [], id="no-batch-lacks-records"),
+    ],
+)
+def test_batches_that_lack_records_were_cleaned_whatever_the_checkpoint_says(
+    noted: int, thinned: int | None, lost: list[tuple[int, int]]
+) -> None:
+    one = log("broker-2", cleaned=noted) | {"thinned_end": thinned}
+    found = losses_at(manifest(one), EARLIER).get(KEY, [])
+    assert [(each.first, each.end) for each in found] == lost
+    assert losses_at(manifest(one), Ends()) == {}
+
+
 WHY = "it was unclean (see --assume clean-elections)"
 ELECTED = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
@@ -67,7 +68,11 @@ def test_the_verdict_names_the_worst_first_and_leads_to_it() -> None:
         ("critical", "group-3 lost 4", "#rule-offsets_lost_by_election"),
         ("warning", "lag grows for 2 pairs of group and topic", "#rule-lag_growing"),
     ]
-    assert page.answer == "2 things are wrong, 1 of them critical."
+    # What costs most is about one group, and more are concerned by something else.
+    assert page.answer == (
+        "2 things are wrong, 1 of them critical. "
+        "What concerns most groups: lag grows for 2 pairs of group and topic."
+    )
 
 
 def test_each_line_of_the_verdict_says_since_when_and_what_to_do_first() -> None:
@@ -134,7 +139,7 @@ def test_of_more_incidents_than_there_is_room_for_the_rest_are_counted() -> None
         *(
             "members_idle",
             "rebalance_storm",
-            "client_flapping",
+            "transaction_hangs",
             "offsets_overdue",
             "quality_broken",
         ),
@@ -161,6 +166,48 @@ def test_what_cannot_be_told_is_said_apart_with_what_to_copy_next_time() -> None
     assert reason.text == "the dump does not show all of group-7"
     assert reason.advice.startswith("Copy every partition")
     assert "group_not_whole" not in {each.name for each in page.rules}
+
+
+UNKNOWN_ENDS = {
+    "question": "lag",
+    "code": "lag_unknown",
+    "parameters": "{}",
+    "words": "2 committed offsets: where the log ends at that instant is not known",
+}
+
+
+def test_what_questions_cannot_tell_is_said_though_no_rule_looks_for_it() -> None:
+    rules = [
+        {"rule": "lag_not_told", "subject": "lag", "is_on": False, "was_applied": False},
+        {"rule": "lag_growing", "subject": "lag", "is_on": True, "was_applied": True},
+    ]
+    other = {**UNKNOWN_ENDS, "question": "share"}
+    gaps = [UNKNOWN_ENDS, other, UNKNOWN_ENDS]
+    page = page_of(workspace(GROUPS, [], {"applied_rules": rules, "gaps": gaps}))
+    (reason,) = page.cannot_tell
+    assert reason.text == f"lag, share: {UNKNOWN_ENDS['words']}"
+    assert "--end-offsets" in reason.advice
+    assert page.checked.endswith("Without a warning, but not fully told: lag.")
+    assert page.coverage.says.endswith("what cannot be told all the same is below")
+    for text in (html_of(page), text_of(page, 400), markdown_of(page), json_of(page)):
+        assert "where the log ends at that instant is not known" in text
+
+
+def test_of_more_gaps_than_there_is_room_for_the_rest_are_counted() -> None:
+    gaps = [{**UNKNOWN_ENDS, "words": f"offset {number}: why"} for number in range(15)]
+    page = page_of(workspace(GROUPS, [], {"gaps": gaps}))
+    assert page.cannot_tell[-1].text == "3 more things in evaluations/gaps"
+    assert len(page.cannot_tell) == 13
+
+
+def test_rows_that_cannot_be_told_are_no_whole_answer_without_a_gap_or_a_rule() -> None:
+    read = workspace(GROUPS, [])
+    told, is_open = page_of(read), page_of(replace(read, summary={**read.summary, "is_open": True}))
+    assert told.cannot_tell == ()
+    assert "Nothing that was asked is left open" in text_of(told, 400)
+    (reason,) = is_open.cannot_tell
+    assert reason.text.startswith("some rows of tables cannot be told")
+    assert "Nothing that was asked is left open" not in html_of(is_open) + text_of(is_open, 400)
 
 
 def test_where_nothing_is_wrong_it_says_what_is_in_order() -> None:

@@ -93,6 +93,72 @@ def test_a_lag_whose_end_is_interpolated_is_about_so_many() -> None:
     assert facts(view)["Lag, of all groups"] == ">= 7"
 
 
+def test_an_offset_beyond_the_end_is_no_part_of_the_sum() -> None:
+    (view,) = page({"lag": [lag("billing", "orders", 7), lag("billing", "orders", -9, 1)]}).topics
+    assert facts(view)["Lag, of all groups"] == ">= 7"
+    assert facts(view)["Lag not known"] == (
+        "1 of 2 pairs of group and partition, 1 of them with an offset beyond the end"
+    )
+
+
+def ended(minutes: float, end: int, partition: int = 0) -> dict[str, Any]:
+    place = {"topic": "orders", "partition": partition}
+    return {**place, "at": AT + timedelta(minutes=minutes), "log_end_offset": end}
+
+
+def committed(minutes: float, offset: int | None, **columns: Any) -> dict[str, Any]:
+    place = {"group_id": "billing", "topic": "orders", "partition": 0, "event": "commit"}
+    at = AT + timedelta(minutes=minutes)
+    return {**place, "committed_offset": offset, "effective_timestamp": at, **columns}
+
+
+def lags_drawn(
+    ends: Sequence[Mapping[str, Any]], history: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """What is said of the charts of lags, in the view of a topic."""
+    tables = {
+        "lag": [lag("billing", "orders", 5)],
+        "log_end_samples": ends,
+        "offset_history": history,
+    }
+    (view,) = page(tables).topics
+    return [each.says for each in view.figures if each.anchor.endswith("-lags")]
+
+
+def test_lags_are_drawn_where_logs_ended_at_several_instants() -> None:
+    ends = [ended(1, 10), ended(2, 30), ended(3, 40)]
+    history = [committed(0, 4), committed(1.5, 9), committed(2.5, 38)]
+    (said,) = lags_drawn(ends, history)
+    # 6, 21 and 2 records: of each instant the end, and the offset in force then.
+    assert said == (
+        "billing, partition 0 was furthest behind: 21 records at 2026-11-21T09:22:00.000Z."
+    )
+    view = page(
+        {
+            "lag": [lag("billing", "orders", 5)],
+            "log_end_samples": ends,
+            "offset_history": history,
+        }
+    ).topics[0]
+    assert view.notes == ()
+
+
+def test_an_end_before_any_commit_or_below_the_one_in_force_is_no_point() -> None:
+    ends = [ended(1, 10), ended(2, 30)]
+    assert lags_drawn(ends, [committed(1.5, 9)]) == []
+    assert lags_drawn(ends, [committed(0, 20)]) == []
+    assert lags_drawn(ends, [committed(0, 4), committed(1.5, None, event="removed")]) == []
+    assert lags_drawn([ended(1, 10)], [committed(0, 4)]) == []
+
+
+def test_lags_of_a_history_that_is_not_whole_say_so() -> None:
+    lacking = {"complete": False, "missing": "history before offset 9 was compacted"}
+    (said,) = lags_drawn(
+        [ended(1, 10), ended(2, 30)], [committed(0, 4), committed(1.5, 9, **lacking)]
+    )
+    assert "Cannot tell whether 1 of 2 rows are so: history before offset 9" in said
+
+
 def test_topics_with_the_worst_findings_come_first_then_the_largest_lags() -> None:
     topics = page(
         {"lag": [lag("billing", "small", 1), lag("billing", "large", 9), lag("billing", "bad", 0)]},
@@ -206,7 +272,7 @@ def test_the_chart_says_that_lag_over_time_is_not_in_commits() -> None:
     (view,) = page({"lag": lags, "offset_history": commits_of("billing")}).topics
     (chart,) = view.figures
     assert chart.says == "billing came furthest: 4 records by 2026-11-21T09:24:00.000Z."
-    assert "commits do not say where the log ended" in view.notes[0]
+    assert "nothing tells where the log ended at other times" in view.notes[0]
 
 
 def test_the_chart_says_of_how_many_groups_it_is() -> None:
