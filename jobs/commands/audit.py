@@ -14,6 +14,7 @@ from jobs.cli.options.shared import (
     end_offsets_option,
     inputs_argument,
     out_options,
+    resume_option,
     save_options,
 )
 
@@ -45,6 +46,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     metavar="WORKSPACE",
     help="An earlier audit: say which findings are new, still there, or gone.",
 )
+@resume_option
 @click.option(
     "--metrics",
     metavar="FILE",

@@ -52,6 +52,8 @@ from schemas.manifest.records import (
     NoteEntry,
     RecordFate,
     RecordTypeEntry,
+    ResumedEntry,
+    ResumedPartitionEntry,
     UnplacedRowEntry,
     UnreadableEntry,
 )
@@ -112,6 +114,8 @@ __all__ = [
     "RecordFate",
     "RecordTypeEntry",
     "Replay",
+    "ResumedEntry",
+    "ResumedPartitionEntry",
     "SnapshotBroker",
     "SnapshotEntry",
     "SnapshotGroup",
