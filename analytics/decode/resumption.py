@@ -2,8 +2,8 @@
 
 A piece is kept where today's file has the same bytes from where the earlier checksum began to where
 the piece ends, where the file as a whole is sound as today's log around it has it, and where
-today's rules leave out the same of its offsets. So it does not matter how a log came to differ: what
-was cleaned, truncated, written by another leader or deleted has other bytes, or none.
+today's rules leave out the same of its offsets. So it does not matter how a log came to differ:
+what was cleaned, truncated, written by another leader or deleted has other bytes, or none.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Match:
             whole.add(each)
         read = [rest.summary] if rest and rest.summary else []
         whole.summary = replace(self.summary, use=BatchBytes())
-        sums = (*self.pieces, *read)
+        sums: tuple[DecodedPiece | Summary, ...] = (*self.pieces, *read)
         for each in sums:
             whole.summary.records += each.records
             whole.summary.use.add(each.use)

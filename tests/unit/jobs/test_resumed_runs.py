@@ -55,10 +55,11 @@ def clean(batches: list[Batch], kept: list[bool]) -> None:
     """Let a cleaner remove batches; the last one stays, as a cleaner leaves it."""
     for segment in {each.segment for each in batches}:
         own = [
-            pair for pair in zip(batches, [*kept, True], strict=False) if pair[0].segment == segment
+            batch.read()
+            for batch, is_kept in zip(batches, [*kept, True], strict=True)
+            if is_kept and batch.segment == segment
         ]
-        content = b"".join(batch.read() for batch, is_kept in own if is_kept)
-        segment.write_bytes(content)
+        segment.write_bytes(b"".join(own))
 
 
 def led_by_another(batches: list[Batch]) -> None:
@@ -171,23 +172,36 @@ def kept_of(manifest: dict[str, Any], name: str = GROUPS) -> tuple[int, int, lis
 
 
 def inodes(out: Path) -> dict[str, int]:
-    return {
-        str(path.relative_to(out)): path.stat().st_ino
-        for path in (out / "decoded").rglob("*.parquet")
-    }
+    files = (out / "decoded").rglob("*.parquet")
+    return {str(path.relative_to(out)): path.stat().st_ino for path in files}
 
 
 # --- what is kept, and what is not -------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "source", [CLASSIC, DUMPS / "kafka-4.2.1-share", FAILOVER], ids=lambda p: p.name
+REAL = pytest.mark.parametrize(
+    "source", [CLASSIC, DUMPS / "kafka-4.2.1-share", FAILOVER], ids=lambda path: path.name
 )
-@settings(max_examples=8)
+
+
+@REAL
+@settings(max_examples=2)
 @given(data=st.data())
 def test_whatever_befell_logs_meanwhile_every_row_and_fact_is_that_of_a_whole_run(
     source: Path, data: st.DataObject
 ) -> None:
+    check_three_days(source, data)
+
+
+@pytest.mark.long
+@REAL
+@settings(max_examples=25)
+@given(data=st.data())
+def test_so_it_is_of_many_dumps(source: Path, data: st.DataObject) -> None:
+    check_three_days(source, data)
+
+
+def check_three_days(source: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dump, before = folder / "dump", None
