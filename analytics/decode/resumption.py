@@ -230,7 +230,7 @@ def _match_of_file(source: ByteSource, each: Slice, begun: dict[int, DecodedPiec
     )
 
 
-def _is_sound(layout: Layout, kept: Sequence[DecodedPiece], each: Slice) -> bool:
+def _is_sound(layout: Layout, pieces: Sequence[DecodedPiece], each: Slice) -> bool:
     """Return whether a file is batches and nothing else, and what is kept ends where one does.
 
     What records of one read may come to, decompressed, grows with the bytes before them: where the
@@ -238,9 +238,9 @@ def _is_sound(layout: Layout, kept: Sequence[DecodedPiece], each: Slice) -> bool
     """
     if layout.damages or layout.implausible_epochs or not len(layout.batches):
         return False
-    size = kept[-1].end_position - each.from_position
-    taken = sum(piece.use.uncompressed for piece in kept)
-    is_at_an_end = bool(np.isin(kept[-1].end_position, layout.batches.end))
+    size = pieces[-1].end_position - each.from_position
+    taken = sum(piece.use.uncompressed for piece in pieces)
+    is_at_an_end = bool(np.isin(pieces[-1].end_position, layout.batches.end))
     return is_at_an_end and taken <= size * DEFAULT_LIMITS.max_expansion
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from analytics.decode.decoded_pieces import EarlierDecoding, earlier_decoding
 from analytics.decode.resumption import CHANGED, DAMAGED, OTHER_RULES, UNREADABLE
-from analytics.errors import CannotTellError, WorkspaceError
+from analytics.errors import AbsentFileError, CannotTellError, WorkspaceError
 from analytics.tables.decoded_records import decoded_workspace
 from analytics.workspace import Workspace
 from reports.quantities import ranges, size_of
@@ -28,11 +28,11 @@ def earlier_run(location: str, selection: Selection) -> EarlierDecoding:
     """Return what a workspace that a person names was decoded of.
 
     Raises:
-        WorkspaceError: It is no workspace, finished or not.
+        AbsentFileError: It is no workspace, finished or not.
     """
     space = Workspace(location)
     if not space.is_marked:
-        raise WorkspaceError(f"--resume {location}: no workspace of groupscope is there")
+        raise AbsentFileError(f"--resume {location}: no workspace of groupscope is there")
     try:
         manifest = space.manifest()
         if manifest.get("redacted"):

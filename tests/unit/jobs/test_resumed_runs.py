@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.decoded_pieces import PIECES
-from analytics.errors import WorkspaceError
+from analytics.errors import AbsentFileError
 from jobs.cli.console import Console
 from jobs.workspaces import decoding
 from jobs.workspaces.decoding import decode_into
@@ -397,9 +397,9 @@ def test_a_workspace_that_does_not_say_what_it_was_decoded_of(
 def test_a_folder_that_is_no_workspace_is_refused_before_anything_is_made(
     dump: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(WorkspaceError, match="no workspace of groupscope is there"):
+    with pytest.raises(AbsentFileError, match="no workspace of groupscope is there"):
         decoded(dump, tmp_path / "out", tmp_path / "typo")
-    with pytest.raises(WorkspaceError, match="no workspace of groupscope is there"):
+    with pytest.raises(AbsentFileError, match="no workspace of groupscope is there"):
         decoded(dump, tmp_path / "out", dump)
     assert not (tmp_path / "out").exists()
 
