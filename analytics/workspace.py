@@ -27,10 +27,10 @@ from analytics.errors import (
     InputNotRecognizedError,
     InputUnreadableError,
     OutputRefusedError,
-    ReadFailedError,
     WorkspaceError,
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
+from analytics.file_content import content_of
 from analytics.locations import is_uri, join, make_folder, open_location
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
@@ -198,7 +198,7 @@ class Workspace:
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
         try:
-            manifest: Any = json.loads(tried_again(lambda: _content(self.filesystem, path), path))
+            manifest: Any = json.loads(tried_again(lambda: content_of(self.filesystem, path), path))
         except (InputUnreadableError, ValueError) as error:
             message = f"{path} cannot be read: {error} (make the workspace again)"
             raise WorkspaceError(message) from error
@@ -277,7 +277,9 @@ class Workspace:
         path = self.path(name)
         if self._info(name).type is not fs.FileType.File:
             return None
-        return tried_again(lambda: _content(self.filesystem, path), path).decode("utf-8", "replace")
+        return tried_again(lambda: content_of(self.filesystem, path), path).decode(
+            "utf-8", "replace"
+        )
 
     def write(self, name: str, text: str) -> None:
         """Write a small text file."""
@@ -483,27 +485,6 @@ def reading(path: str) -> Iterator[None]:
         raise WorkspaceError(
             f"{path} cannot be read: {why:.200} (make the workspace again)"
         ) from error
-
-
-def read_staged(location: str) -> bytes:
-    """Return what another task, or the process that hands them out, wrote for this one.
-
-    Raises:
-        ReadFailedError: It cannot be read here.
-    """
-    filesystem, path = open_location(location)
-    try:
-        return tried_again(lambda: _content(filesystem, path), location)
-    except InputUnreadableError as error:
-        raise ReadFailedError(
-            f"{error}: it was written for this task, so every machine has to see that folder"
-        ) from error
-
-
-def _content(filesystem: fs.FileSystem, path: str) -> bytes:
-    with filesystem.open_input_stream(path, compression=None) as stream:
-        content: bytes = stream.read()
-        return content
 
 
 def why_of(error: OSError) -> str:

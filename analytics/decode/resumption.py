@@ -24,7 +24,8 @@ from analytics.dump.batches.damage import DEFAULT_LIMITS
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.segment_stats import SegmentStats
-from analytics.dump.files.storage import ByteSource, add_bytes
+from analytics.dump.files.file_digests import add_bytes
+from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.segment_reader import stretches_to_read
 from analytics.errors import InputUnreadableError
 from analytics.failed_reads import shrunk

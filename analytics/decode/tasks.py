@@ -27,7 +27,8 @@ from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, Origin, 
 from analytics.decode.workload import packed_sizes
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
-from analytics.dump.files.storage import ByteSource, digest_between
+from analytics.dump.files.file_digests import digest_between
+from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError

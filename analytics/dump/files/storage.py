@@ -25,7 +25,6 @@ from analytics.failed_reads import failed_here, is_nothing_there, shrunk, tried_
 from analytics.locations import is_uri, join, local_path, open_location, uri_of
 
 if TYPE_CHECKING:
-    from _hashlib import HASH
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -122,23 +121,6 @@ class ByteSource:
         content = self._file.read(len(buffer))
         buffer[: len(content)] = content
         return len(content)
-
-
-def add_bytes(sums: HASH, source: ByteSource, start: int, end: int) -> None:
-    """Go on with a checksum over the bytes of a file from ``start`` to before ``end``."""
-    block = memoryview(bytearray(_BLOCK))
-    while start < end:
-        piece = block[: end - start]
-        source.fill(piece, start)
-        sums.update(piece)
-        start += len(piece)
-
-
-def digest_between(source: ByteSource, start: int, end: int) -> str:
-    """Return the SHA-256 of the bytes of a file from ``start`` to before ``end``."""
-    sums = sha256()
-    add_bytes(sums, source, start, end)
-    return sums.hexdigest()
 
 
 class SourceFile(io.RawIOBase):
