@@ -27,10 +27,10 @@ from analytics.errors import (
     InputNotRecognizedError,
     InputUnreadableError,
     OutputRefusedError,
-    ReadFailedError,
     WorkspaceError,
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
+from analytics.file_content import content_of
 from analytics.locations import is_uri, join, make_folder, open_location
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
@@ -163,6 +163,11 @@ class Workspace:
         """Whether there is such a folder, or a file of its name."""
         return self._info("").type is not fs.FileType.NotFound
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether some run of groupscope wrote here, finished or not."""
+        return any(self._info(each).type is fs.FileType.File for each in (_MARKER, MANIFEST))
+
     def manifest(self) -> Manifest:
         """Read the manifest.
 
@@ -193,7 +198,7 @@ class Workspace:
             message = f"{self.location} has no {MANIFEST}: no run ever finished in it"
             raise WorkspaceError(message)
         try:
-            manifest: Any = json.loads(tried_again(lambda: _content(self.filesystem, path), path))
+            manifest: Any = json.loads(tried_again(lambda: content_of(self.filesystem, path), path))
         except (InputUnreadableError, ValueError) as error:
             message = f"{path} cannot be read: {error} (make the workspace again)"
             raise WorkspaceError(message) from error
@@ -262,6 +267,20 @@ class Workspace:
     def _entries(self, name: str) -> list[fs.FileInfo]:
         return list(self.filesystem.get_file_info(fs.FileSelector(self.path(name))))
 
+    def read(self, name: str) -> str | None:
+        """Return a small text file; None where there is no such file.
+
+        Raises:
+            InputUnreadableError: It cannot be read.
+            ReadFailedError: A store cannot be reached.
+        """
+        path = self.path(name)
+        if self._info(name).type is not fs.FileType.File:
+            return None
+        return tried_again(lambda: content_of(self.filesystem, path), path).decode(
+            "utf-8", "replace"
+        )
+
     def write(self, name: str, text: str) -> None:
         """Write a small text file."""
         with self.filesystem.open_output_stream(self.path(name)) as stream:
@@ -326,16 +345,16 @@ class Staging:
             manifest: What the run did.
         """
         space, filesystem = self.workspace, self.workspace.filesystem
-        numbered = list(_numbered(parts))
-        tops = {*replaced, *(place.partition("/")[0] for _, place in numbered)}
+        places = list(numbered(parts))
+        tops = {*replaced, *(place.partition("/")[0] for _, place in places)}
         # A move is a copy in a store: once is enough for what lies in no folder that is replaced.
         is_once = filesystem.type_name not in _MOVES_FOLDERS
         own = f"{space.path(self.name)}/"
-        later = {each: None for each in numbered if is_once and each[0].startswith(own)}
+        later = {each: None for each in places if is_once and each[0].startswith(own)}
         if later:
             # Before anything is taken away, all is seen.
             self._check_seen([path for path, _ in later])
-        for path, place in numbered:
+        for path, place in places:
             if (path, place) not in later:
                 make_folder(filesystem, space.path(self.published(place.rpartition("/")[0])))
                 with _seen_from_here(path):
@@ -382,7 +401,7 @@ class Staging:
         self.workspace.remove(self.name)
 
 
-def _numbered(parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
+def numbered(parts: Iterable[Part]) -> Iterator[tuple[str, str]]:
     """Yield where each part is, and the file in the workspace that it becomes."""
     numbers: Counter[str] = Counter()
     for part in parts:
@@ -466,27 +485,6 @@ def reading(path: str) -> Iterator[None]:
         raise WorkspaceError(
             f"{path} cannot be read: {why:.200} (make the workspace again)"
         ) from error
-
-
-def read_staged(location: str) -> bytes:
-    """Return what another task, or the process that hands them out, wrote for this one.
-
-    Raises:
-        ReadFailedError: It cannot be read here.
-    """
-    filesystem, path = open_location(location)
-    try:
-        return tried_again(lambda: _content(filesystem, path), location)
-    except InputUnreadableError as error:
-        raise ReadFailedError(
-            f"{error}: it was written for this task, so every machine has to see that folder"
-        ) from error
-
-
-def _content(filesystem: fs.FileSystem, path: str) -> bytes:
-    with filesystem.open_input_stream(path, compression=None) as stream:
-        content: bytes = stream.read()
-        return content
 
 
 def why_of(error: OSError) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -18,22 +17,15 @@ from analytics.decode.kafka_version import (
     RecordFormat,
     infer_kafka_version,
 )
+from analytics.decode.kept_rows import all_parts
+from analytics.decode.log_decoding import decode_logs
 from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE, RecordKind
-from analytics.decode.tasks import (
-    TASK_BYTES,
-    Settings,
-    SliceReport,
-    TaskReport,
-    decode_here,
-    empty_parts,
-    packed,
-    run_task,
-)
+from analytics.decode.tasks import Settings, SliceReport, empty_parts
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons
 from analytics.dump.files.model import MAX_OFFSET, Divergence, Plan
-from analytics.locations import is_uri, open_location
-from analytics.spark_tasks import own_errors, run_tasks
+from analytics.locations import open_location
+from analytics.spark_tasks import own_errors
 from analytics.wire.cursor import Reason
 from analytics.workspace import BEFORE_SWAPS
 from schemas import record_types
@@ -46,11 +38,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.decode.archived_rows import ArchiveReport, RowsReport
+    from analytics.decode.decoded_pieces import TaskRows
+    from analytics.decode.log_decoding import Resumed
     from analytics.dump.copies.plan import PlanOptions
-    from analytics.dump.files.model import Slice
     from analytics.dump.records.raw_rows_files import RawRows
     from analytics.workspace import Part
-    from schemas.manifest import AccountEntry, RecordTypeEntry
+    from schemas.manifest import AccountEntry, RecordTypeEntry, ResumedEntry
 
 # A decode run: plan, tasks on Spark, what became of everything, publication.
 #
@@ -70,6 +63,8 @@ class Decoding:
 
     Attributes:
         before_swaps: What came of `Plan.before_swaps`.
+        tasks: What parts of logs were decoded of.
+        resumed: What an earlier run had decoded; None where none was named.
     """
 
     parts: list[Part]
@@ -81,6 +76,8 @@ class Decoding:
     encoding_to_try: str | None = None
     unplaced: UnplacedRows = field(default_factory=UnplacedRows)
     before_swaps: Decoding | None = None
+    tasks: list[TaskRows] = field(default_factory=list)
+    resumed: ResumedEntry | None = None
 
 
 def decode_dump(
@@ -90,6 +87,7 @@ def decode_dump(
     settings: Settings,
     options: PlanOptions,
     watched: AbstractContextManager[None] | None = None,
+    resumed: Resumed | None = None,
 ) -> Decoding:
     """Decode everything that was planned into the staging folder of the settings.
 
@@ -100,6 +98,7 @@ def decode_dump(
         settings: Where to, and what is wanted.
         options: What a person asked for.
         watched: Entered while Spark works on logs: shows progress.
+        resumed: An earlier run, of which is kept what it decoded of the same logs.
 
     Raises:
         ClusterUnfitError: Executors do not see the files, or this side not what they write.
@@ -109,17 +108,10 @@ def decode_dump(
         check_executors(spark, files_of(plan, archives), settings.staging)
     in_logs = frozenset((each.topic, each.partition) for each in plan.slices)
     with watched or nullcontext():
-        tasks = (
-            decode_here(plan.slices, settings)
-            if spark is None
-            else decode_on_spark(spark, plan.slices, settings)
-        )
+        logs = decode_logs(spark, plan.slices, settings, resumed)
         archived = _archived(spark, archives, settings, in_logs, options)
-    parts = [
-        *(part for task in tasks for part in task.parts),
-        *(archived.parts if archived else ()),
-    ]
-    slices = [each for report in tasks for each in report.slices]
+    parts = [*all_parts(logs.tasks), *(archived.parts if archived else ())]
+    slices = logs.slices
     rows = archived.partitions if archived else []
     unplaced = archived.unplaced if archived else UnplacedRows()
     add_gaps(rows, unplaced)
@@ -146,6 +138,8 @@ def decode_dump(
         _encoding_to_try(spark, archives, rows, options),
         unplaced,
         earlier,
+        logs.tasks,
+        logs.resumed,
     )
 
 
@@ -299,33 +293,6 @@ class _Groups:
                 for batch in rows.to_batches():
                     groups.update(pc.unique(batch["group"]).to_pylist())
         return groups
-
-
-def decode_on_spark(
-    spark: SparkSession,
-    slices: Sequence[Slice],
-    settings: Settings,
-    task_bytes: int = TASK_BYTES,
-) -> list[TaskReport]:
-    """Decode all slices; returns the reports of the attempts that succeeded, in task order.
-
-    Parts of other attempts (failed, repeated, speculative) stay in the staging folder and are
-    never published.
-    """
-    tasks = packed(slices, task_bytes)
-    # A worker's own folder is another one.
-    slices = [_of_absolute_path(each) for each in slices]
-
-    def run(number: int) -> TaskReport:
-        return run_task(number, [(index, slices[index]) for index in tasks[number]], settings)
-
-    return run_tasks(spark, len(tasks), run)
-
-
-def _of_absolute_path(each: Slice) -> Slice:
-    path = each.segment.path
-    where = path if is_uri(path) else str(Path(path).absolute())
-    return replace(each, segment=replace(each.segment, path=where))
 
 
 # Where every record and byte of a decode run went, and whether it adds up.

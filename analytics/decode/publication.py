@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analytics.decode.decoded_pieces import PIECES, digest_of, pieces_text
 from analytics.decode.decoding import reconciliation_of, record_counts
 from analytics.decode.elections import partition_counts, with_elections
 from analytics.decode.unjudged_elections import with_unjudged_elections
@@ -163,6 +164,12 @@ def published(
         parts = [*parts, *decoding.before_swaps.parts]
         manifest["before_swaps"] = of_logs_before_swaps(earlier)
     manifest["input_listing"] = listing
+    if decoding.resumed is not None:
+        manifest["resumed"] = decoding.resumed
+    if decoding.tasks:
+        text = pieces_text(decoding.tasks, decoding.parts, settings.selection)
+        staging.workspace.write(PIECES, text)
+        manifest["decoded_pieces"] = digest_of(text)
     divergences = _divergences_part(
         staging.location, planned.divergences, decoding.groups_only_there
     )

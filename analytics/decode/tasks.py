@@ -6,6 +6,7 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -26,11 +27,14 @@ from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, Origin, 
 from analytics.decode.workload import packed_sizes
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
+from analytics.dump.files.file_digests import digest_between
+from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
 from analytics.failed_reads import failed_here
-from analytics.locations import make_folder, open_location
+from analytics.locations import is_uri, make_folder, open_location
+from analytics.spark_tasks import run_tasks
 from analytics.wire.columns import counted
 from analytics.workspace import Part
 from schemas import all_record_types
@@ -38,6 +42,8 @@ from schemas import all_record_types
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from types import TracebackType
+
+    from pyspark.sql import SparkSession
 
     from analytics.decode.selection import Selection
     from analytics.dump.batches.damage import Damage
@@ -227,6 +233,10 @@ class Settings:
         top = f"{self.within}/" if self.within else ""
         return f"{top}diverged/{line}/decoded" if line else f"{top}decoded"
 
+    def attempt(self, name: str, number: int) -> str:
+        """Return a folder for one attempt of one task."""
+        return f"{self.staging}/{name}-{number:05d}-{uuid.uuid4().hex[:8]}"
+
 
 @dataclass
 class SliceReport:
@@ -236,7 +246,8 @@ class SliceReport:
     be decoded by their reason; ``survey`` is what the headers said. ``record_bytes`` are the bytes
     of records by what became of them, as in `Decoded`; so are ``kinds_left_out`` and
     ``fields_left_out``, what those that a filter left out show of the release. ``unreadable`` says
-    why the system refused to read on, where it did.
+    why the system refused to read on, where it did. ``sha256`` is of the bytes up to the end of the
+    last batch, where nothing is damaged.
     """
 
     number: int
@@ -250,6 +261,7 @@ class SliceReport:
     unreadable: str | None = None
     kinds_left_out: set[RecordKind] = field(default_factory=set)
     fields_left_out: set[FieldEvidence] = field(default_factory=set)
+    sha256: str | None = None
 
     @property
     def records(self) -> int:
@@ -260,6 +272,25 @@ class SliceReport:
             + self.undecoded.total()
             + self.left_out.total()
         )
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all that lies in the slice is batches that can be believed, but for a tail."""
+        summary = self.summary
+        return (
+            summary is not None
+            and self.unreadable is None
+            and bool(summary.batches)
+            and not summary.damages
+            and not summary.implausible_epochs
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the slice has nothing of which a table could have a row."""
+        summary = self.summary
+        nothing = summary is not None and not (summary.batches or summary.damages)
+        return nothing and self.unreadable is None
 
     @property
     def fates(self) -> Counter[str]:
@@ -314,14 +345,46 @@ def decode_here(slices: Sequence[Slice], settings: Settings) -> list[TaskReport]
     ]
 
 
+def decode_on_spark(
+    spark: SparkSession,
+    slices: Sequence[Slice],
+    settings: Settings,
+    task_bytes: int = TASK_BYTES,
+) -> list[TaskReport]:
+    """Decode all slices; returns the reports of the attempts that succeeded, in task order.
+
+    Parts of other attempts (failed, repeated, speculative) stay in the staging folder and are
+    never published.
+    """
+    tasks = packed(slices, task_bytes)
+    # A worker's own folder is another one.
+    slices = of_absolute_paths(slices)
+
+    def run(number: int) -> TaskReport:
+        return run_task(number, [(index, slices[index]) for index in tasks[number]], settings)
+
+    return run_tasks(spark, len(tasks), run)
+
+
+def of_absolute_paths(slices: Sequence[Slice]) -> list[Slice]:
+    """Return slices whose files are found from any folder."""
+
+    def absolute(path: str) -> str:
+        return path if is_uri(path) else str(Path(path).absolute())
+
+    return [
+        replace(each, segment=replace(each.segment, path=absolute(each.segment.path)))
+        for each in slices
+    ]
+
+
 def run_task(number: int, slices: Sequence[tuple[int, Slice]], settings: Settings) -> TaskReport:
     """Decode slices and write their rows; each attempt writes into a folder of its own.
 
     Raises:
         ReadFailedError: A file cannot be read that whoever listed the dump could open.
     """
-    attempt = f"{settings.staging}/task-{number:05d}-{uuid.uuid4().hex[:8]}"
-    with PartWriter(attempt) as writer:
+    with PartWriter(settings.attempt("task", number)) as writer:
         reports = [_run_slice(index, each, settings, writer) for index, each in slices]
         return TaskReport(number, writer.finish(), reports)
 
@@ -338,7 +401,20 @@ def _run_slice(number: int, each: Slice, settings: Settings, writer: PartWriter)
             raise failed_here(error) from error
         # One file that nobody can read must not cost the others.
         report.unreadable = each.unreadable
+    if settings.digest and report.is_sound:
+        report.sha256 = _digest_of_batches(each, report)
     return report
+
+
+def _digest_of_batches(each: Slice, report: SliceReport) -> str | None:
+    """Return the SHA-256 of a slice from its first byte to the end of its last batch."""
+    summary = report.summary
+    assert summary is not None
+    end = each.from_position + summary.bytes_in_batches
+    if each.from_position == 0 and summary.file_bytes == end:
+        return summary.sha256
+    with ByteSource(each.segment.path) as source:
+        return digest_between(source, each.from_position, end)
 
 
 def decode_slice(

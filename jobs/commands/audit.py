@@ -15,6 +15,7 @@ from jobs.cli.options.shared import (
     end_offsets_option,
     inputs_argument,
     out_options,
+    resume_option,
     save_options,
 )
 
@@ -46,6 +47,7 @@ def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     metavar="WORKSPACE",
     help="An earlier audit: say which findings are new, still there, or gone.",
 )
+@resume_option
 @click.option(
     "--metrics",
     metavar="FILE",

@@ -13,6 +13,7 @@ from jobs.cli.options.shared import (
     inputs_argument,
     out_option,
     output_options,
+    resume_option,
     selection_options,
     spark_options,
     summary_format_options,
@@ -30,6 +31,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
+@resume_option
 @max_undecoded_option
 @summary_format_options
 @selection_options

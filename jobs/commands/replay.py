@@ -14,6 +14,7 @@ from jobs.cli.options.shared import (
     inputs_argument,
     out_option,
     output_options,
+    resume_option,
     save_options,
     selection_options,
     spark_options,
@@ -39,6 +40,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @inputs_argument
 @out_option
+@resume_option
 @instant_options
 @topic_ids_option
 @settings_options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,12 @@ from pyarrow import fs
 
 from analytics.decode.decoding import decode_dump
 from analytics.decode.elections import known_leaders
+from analytics.decode.log_decoding import Resumed
 from analytics.decode.publication import published
+from analytics.decode.resumption import matches_of
 from analytics.decode.selection import Selection
-from analytics.decode.tasks import Settings
-from analytics.decode.workload import is_small_plan
+from analytics.decode.tasks import Settings, of_absolute_paths
+from analytics.decode.workload import SMALL_BYTES, is_small_plan
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
@@ -23,6 +26,7 @@ from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import CannotTellError, InputNotRecognizedError, WorkspaceError
 from analytics.gaps.internal_topics import is_unread
 from analytics.locations import join
+from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_records import has_records
 from analytics.version import VERSION
 from analytics.workspace import MANIFEST, Workspace
@@ -30,10 +34,12 @@ from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.answer import is_exceeded
 from jobs.spark.progress import progress
 from jobs.spark.session import spark_session
+from jobs.workspaces.resumed_run import earlier_run, resumed_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.decode.decoded_pieces import EarlierDecoding
     from analytics.decode.decoding import Decoding
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
@@ -153,6 +159,7 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
     strict_high_watermark: bool = False,
     keep_below_log_start: bool = False,
     value_encoding: str | None = None,
+    resume: str | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     may_be_here: bool = False,
@@ -161,7 +168,8 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
 
     With `may_be_here` a small dump is decoded in this process, without waiting for Spark, unless
     `master` or `conf` ask for it. `keep_below_log_start` is for asking about an instant before the
-    end, when what was deleted since was still the broker's.
+    end, when what was deleted since was still the broker's. Of the workspace `resume` is kept what
+    it has of the same bytes; a dump is small where little else is left.
 
     Raises:
         GroupscopeError: An INPUT, the output folder or Spark is not what it has to be.
@@ -184,38 +192,78 @@ def decode_into(  # noqa: PLR0913 - one parameter an option
         value_encoding=value_encoding,
     )
     listing = input_listing(found)
+    selection = Selection(groups, exclude_groups, data_topics)
+    earlier = None if resume is None else earlier_run(resume, selection)
     staging = Workspace(out).prepare()
     try:
-        settings = Settings(staging.location, Selection(groups, exclude_groups, data_topics))
+        settings = Settings(staging.location, selection)
         planned = plan(found, options, known_leaders)
+        decode = _Decoding(console, planned, found, settings, options, earlier)
         is_here = may_be_here and not (master or conf or found.raw_rows)
-        if is_here and is_small_plan(planned):
-            decoding = decode_dump(None, planned, (), settings, options)
-        else:
-            decoding = _on_spark(console, planned, found, settings, options, master, conf)
+        decoding = decode.here_if_small() if is_here else None
+        decoding = decoding or decode.on_spark(master, conf)
         manifest = published(staging, found, planned, decoding, settings, options, listing=listing)
     except BaseException:
         # Also where the person interrupts: nothing half-written may stay.
         staging.discard()
         raise
+    if "resumed" in manifest:
+        console.say(resumed_in_words(manifest["resumed"]))
     _warn_of_unread(console, manifest)
     return DecodeResult(manifest)
 
 
-def _on_spark(
-    console: Console,
-    planned: Plan,
-    inputs: Inputs,
-    settings: Settings,
-    options: PlanOptions,
-    master: str | None,
-    conf: Mapping[str, str] | None,
-) -> Decoding:
-    # Of logs the JVM only hands out tasks, however large the dump is.
-    small = not inputs.raw_rows
-    with spark_session(console, master=master, conf=conf, small=small) as spark:
-        watched = progress(spark, console, "decoding")
-        return decode_dump(spark, planned, inputs.raw_rows, settings, options, watched)
+class _Decoding:
+    """One dump to be decoded, in this process or on Spark."""
+
+    def __init__(
+        self,
+        console: Console,
+        planned: Plan,
+        inputs: Inputs,
+        settings: Settings,
+        options: PlanOptions,
+        earlier: EarlierDecoding | None,
+    ) -> None:
+        self._console = console
+        self._plan = planned
+        self._inputs = inputs
+        self._settings = settings
+        self._options = options
+        self._earlier = earlier
+        self._resumed: Resumed | None = None
+
+    def here_if_small(self) -> Decoding | None:
+        """Decode logs in this process; None where there is too much to do."""
+        slices = self._plan.slices
+        if self._earlier is None:
+            is_small = is_small_plan(self._plan)
+        else:
+            self._resumed = Resumed(self._earlier, matches_of(slices, self._earlier))
+            is_small = self._resumed.bytes_to_decode(slices) <= SMALL_BYTES
+        if not is_small:
+            return None
+        return decode_dump(
+            None, self._plan, (), self._settings, self._options, resumed=self._resumed
+        )
+
+    def on_spark(self, master: str | None, conf: Mapping[str, str] | None) -> Decoding:
+        """Decode in tasks."""
+        # Of logs the JVM only hands out tasks, however large the dump is.
+        small = not self._inputs.raw_rows
+        with spark_session(self._console, master=master, conf=conf, small=small) as spark:
+            if self._earlier is not None and self._resumed is None:
+                slices, run = of_absolute_paths(self._plan.slices), partial(run_tasks, spark)
+                self._resumed = Resumed(self._earlier, matches_of(slices, self._earlier, run))
+            return decode_dump(
+                spark,
+                self._plan,
+                self._inputs.raw_rows,
+                self._settings,
+                self._options,
+                progress(spark, self._console, "decoding"),
+                self._resumed,
+            )
 
 
 def _warn_of_unread(console: Console, manifest: Manifest) -> None:

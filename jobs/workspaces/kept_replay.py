@@ -59,7 +59,7 @@ def replay_into_folder(
 
 def of_folder(out: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `replayed` that ask the folder: it is at the instant already."""
-    return {**options, "inputs": (out,), "as_of": None, "ends": {}}
+    return {**options, "inputs": (out,), "as_of": None, "ends": {}, "resume": None}
 
 
 def copy_workspace(source: Workspace, target: str) -> None:

@@ -54,7 +54,7 @@ from jobs.cli.settings_files import read_settings, read_topic_ids
 from jobs.spark.java import java_problem
 from jobs.spark.session import is_local, one_session, spark_session
 from jobs.workspaces.decoding import kept_workspace
-from jobs.workspaces.replaying import lines_in_words, sentences_of_homes
+from jobs.workspaces.replaying import lines_in_words, refuse_resumption, sentences_of_homes
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -230,6 +230,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             # A dump is asked about its end where no instant is named.
             as_of = as_of if as_of is not None or ends else END
             inputs = (out,)
+            options["resume"] = None
     if ready is not None:
         as_of = resolved(as_of, ready.manifest())
     asked = _ReplayOptions(
@@ -418,6 +419,7 @@ def _workspace_of(inputs: Inputs, options: Mapping[str, Any]) -> Workspace | Non
         )
     workspace = Workspace(inputs.workspaces[0])
     refuse_without_records(workspace)
+    refuse_resumption(workspace, options)
     decoded_by = workspace.manifest()["options"]
     chosen = {
         "prefer_copy": decoded_by.get("prefer_copy"),

@@ -285,6 +285,19 @@ def _on_spark(
         return replay_workspace(source, staging, work, manifest, spark)
 
 
+def refuse_resumption(workspace: Workspace, options: Mapping[str, Any]) -> None:
+    """Refuse to go on from an earlier run where nothing is to be decoded.
+
+    Raises:
+        InputNotRecognizedError: That is asked for.
+    """
+    if options.get("resume") is not None:
+        raise InputNotRecognizedError(
+            f"{workspace.location} is decoded already: --resume needs the dump; name the dump, "
+            "not the workspace"
+        )
+
+
 def _decoded(
     out: str,
     console: Console,
@@ -305,6 +318,7 @@ def _decoded(
             )
         given = Workspace(found.workspaces[0])
         refuse_without_records(given)
+        refuse_resumption(given, selection)
         source = decoded_workspace(given)
         refuse_without_tables(source)
         return source, None, given

@@ -51,6 +51,8 @@ from schemas.manifest.records import (
     NoteEntry,
     RecordFate,
     RecordTypeEntry,
+    ResumedEntry,
+    ResumedPartitionEntry,
     UnplacedRowEntry,
     UnreadableEntry,
 )
@@ -111,6 +113,8 @@ __all__ = [
     "RecordFate",
     "RecordTypeEntry",
     "Replay",
+    "ResumedEntry",
+    "ResumedPartitionEntry",
     "SnapshotBroker",
     "SnapshotEntry",
     "SnapshotGroup",
@@ -137,6 +141,8 @@ class Manifest(TypedDict, total=False):
         unanswerable: What the dump cannot tell, a sentence each.
         records_lost: In damaged batches that could be read so far.
         before_swaps: Null where no partition has swap files.
+        resumed: What an earlier run had decoded; only where one was named.
+        decoded_pieces: The SHA-256 of the file that says what tables were decoded of.
         input_listing: A digest of names, sizes and times of the files that were read.
         evaluations: By table.
         files: The bytes of each file of the tables, by its path.
@@ -168,6 +174,8 @@ class Manifest(TypedDict, total=False):
     unplaced_rows: list[UnplacedRowEntry]
     records_lost: int
     before_swaps: BeforeSwaps | None
+    resumed: ResumedEntry
+    decoded_pieces: str
     input_listing: str | None
     replay: Replay
     evaluations: dict[str, EvaluationEntry]

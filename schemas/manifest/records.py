@@ -25,6 +25,35 @@ class RecordTypeEntry(TypedDict, total=False):
     records: Required[int]
 
 
+class ResumedPartitionEntry(TypedDict):
+    """What an earlier run had decoded of a copy of a partition.
+
+    Keys:
+        bytes_kept: Of segments whose rows were kept.
+        bytes_decoded: Of segments that were decoded.
+        why: Why the others were decoded: `new`, `changed`, `damaged`, `other_rules`, `unreadable`.
+    """
+
+    copy: str
+    topic: str
+    partition: int
+    bytes_kept: int
+    bytes_decoded: int
+    why: list[str]
+
+
+class ResumedEntry(TypedDict):
+    """The workspace that a run went on from, and what was kept of it.
+
+    Keys:
+        refusal: Why nothing of it could be kept, whatever its logs are; null where it could.
+    """
+
+    resumed_from: str
+    refusal: str | None
+    partitions: list[ResumedPartitionEntry]
+
+
 class KafkaVersion(TypedDict, total=False):
     """The newest release that something shows, null where nothing does, and what does."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import sys
 
-from analytics.decode.decoding import decode_on_spark
-from analytics.decode.tasks import Settings
+from analytics.decode.tasks import Settings, decode_on_spark
 from analytics.dump.copies.plan import plan
 from analytics.errors import GroupscopeError
 from jobs.cli.console import Console

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.decode.decoding import decode_on_spark
-from analytics.decode.tasks import Settings
+from analytics.decode.tasks import Settings, decode_on_spark
 from analytics.dump.copies.plan import plan
 from tests.support.decoded_rows import rows_of_part
 from tests.support.dump_folder import dumps_in

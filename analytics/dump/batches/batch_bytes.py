@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.dump.files.storage import ByteSource
-    from analytics.dump.records.raw_records import Chunk, RawRecords
+    from analytics.dump.records.raw_records import Batches, Chunk, RawRecords
     from analytics.wire.compiled import Bytes
     from schemas.manifest import BytesOfBatches, HorizonEntry
 
@@ -213,13 +213,12 @@ def batch_bytes(records: RawRecords) -> BatchBytes:
     )
 
 
-def add_horizons(horizons: list[Horizon], records: RawRecords) -> None:
+def add_horizons(horizons: list[Horizon], batches: Batches) -> None:
     """Add the delete horizons of a chunk's batches to those before them, neighbours as one.
 
     Batches without tombstones and markers never get one, and part nothing; a marker that has none
     does.
     """
-    batches = records.batches
     rows = np.flatnonzero((batches.delete_horizon >= 0) | batches.is_control)
     if not rows.size:
         return
@@ -283,6 +282,7 @@ class Summary:
         min_timestamp: Earliest timestamp of a record, None where none has one.
         max_timestamp: Latest likewise.
         sha256: Of the whole file, where asked for and the slice begins at its first byte.
+        file_bytes: Bytes of the whole file when it was opened.
         use: What the bytes of the batches are.
         horizons: Delete horizons that the cleaner set, in the order of offsets.
     """
@@ -303,6 +303,7 @@ class Summary:
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     sha256: str | None = None
+    file_bytes: int = 0
     use: BatchBytes = field(default_factory=BatchBytes)
     horizons: list[Horizon] = field(default_factory=list)
 
@@ -328,7 +329,7 @@ class Summary:
         self.records += len(records)
         self.bytes_in_batches += int(batches.size.sum())
         self.use.add(batch_bytes(records))
-        add_horizons(self.horizons, records)
+        add_horizons(self.horizons, batches)
         self.bytes_damaged += sum(each.size for each in chunk.damages)
         self.records_lost += sum(each.records for each in chunk.damages)
         self.damages.update(each.reason for each in chunk.damages)

@@ -115,6 +115,7 @@ class FileReader:
         digest = options.digest and options.from_position == 0
         with ByteSource(self._file, digest=digest) as source:
             layout, summary.bytes_read = self._lay_out(source)
+            summary.file_bytes = source.size
             summary.tail = layout.tail
             summary.implausible_epochs = layout.implausible_epochs
             for chunk in self._chunks(source, layout):
@@ -141,7 +142,7 @@ class FileReader:
     def _chunks(self, source: ByteSource, layout: Layout) -> Iterator[Chunk]:
         reader = ChunkReader(self._options.limits, self._options.chunk_bytes)
         waiting = _Waiting(layout.damages)
-        for batches in _split(layout.batches, self._options):
+        for batches in stretches_to_read(layout.batches, self._options.chunk_bytes):
             start, end = int(batches.position[0]), int(batches.end[-1])
             if end - start > max(self._options.limits.max_batch_bytes, self._options.chunk_bytes):
                 yield from self._loaded(source, [*waiting.before(end), _too_large(batches)])
@@ -232,12 +233,12 @@ class _Waiting:
         return self._damages[first : self._next]
 
 
-def _split(batches: Batches, options: ReadOptions) -> Iterator[Batches]:
+def stretches_to_read(batches: Batches, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Batches]:
     """Yield batches that lie within ``chunk_bytes`` of each other; at least one."""
     ends = batches.end
     first = 0
     while first < len(batches):
-        limit = int(batches.position[first]) + options.chunk_bytes
+        limit = int(batches.position[first]) + chunk_bytes
         after = max(int(np.searchsorted(ends, limit, "right")), first + 1)
         yield batches.take(slice(first, after))
         first = after

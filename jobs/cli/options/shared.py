@@ -313,6 +313,14 @@ def out_options(text: str, *, required: bool = False) -> Callable[[Any], Any]:
 out_option = out_options("Keep the workspace in this folder; by default a temporary one is used.")
 """`--out` as `out: str | None`, and `--shared-out`."""
 
+resume_option = click.option(
+    "--resume",
+    metavar="WORKSPACE",
+    help="An earlier run: of the same bytes of logs its decoded rows are kept; only the rest is "
+    "decoded.",
+)
+"""`--resume` as `resume: str | None`."""
+
 save_options = in_order(
     click.option(
         "--save-tables",
