@@ -25,6 +25,8 @@ TO_INSTALL: Final = (
 )
 CLIENT_ID: Final = "groupscope-snapshot"
 
+_MOST_IN_FLIGHT: Final = 100
+"""Requests that one broker has not answered yet; it answers one after the other."""
 _LARGEST_RESPONSE: Final = 256 << 20
 """Bytes; memory is set aside for as many as a response says that it has."""
 _CONNECTS_WITHIN: Final = 10.0
@@ -62,7 +64,7 @@ def check_client_library() -> None:
 
 
 class ClusterConnection:
-    """A cluster that is asked; one question at a time.
+    """A cluster that is asked, by several threads where there are.
 
     Args:
         bootstrap: ``HOST:PORT``, several with commas.
@@ -80,6 +82,7 @@ class ClusterConnection:
         logs.setLevel(logging.CRITICAL + 1)
         self.bootstrap = bootstrap
         self._settings = settings
+        self._is_abandoned = False
         self.seconds = seconds
         # Its loop has a thread of its own, so that interruptions reach ours.
         self._net = NetworkSelector(client_id=CLIENT_ID)
@@ -90,6 +93,7 @@ class ClusterConnection:
             client_software_name="groupscope",
             receive_message_max_bytes=_LARGEST_RESPONSE,
             request_timeout_ms=int(seconds * 1000),
+            max_in_flight_requests_per_connection=_MOST_IN_FLIGHT,
             **settings.for_client(),
         )
         self._manager.cluster.config["allow_auto_create_topics"] = False
@@ -136,7 +140,14 @@ class ClusterConnection:
         """
         return self._run(self._answer, request, node)
 
+    def abandon(self) -> None:
+        """Ask nothing any more: whoever waits for an answer in another thread gets an error."""
+        self._is_abandoned = True
+        self._net.stop(timeout_ms=2000)
+
     def _run(self, coroutine: Any, *arguments: Any) -> Any:  # noqa: ANN401 - untyped library
+        if self._is_abandoned:
+            raise NotAnsweredError("it is no longer asked", is_passing=False)
         try:
             return self._net.run(coroutine, *arguments)
         except NotAnsweredError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from analytics.snapshot import taking
 from analytics.snapshot.cluster_description import LogEdges, Topics
 from analytics.snapshot.log_extents import Reading
-from analytics.snapshot.taking import Limits, take_snapshot
+from analytics.snapshot.taking import take_snapshot
 from schemas.snapshot import Log, Partition, Snapshot, Topic, Unread
 
 
@@ -115,35 +114,6 @@ def test_a_topic_that_is_not_described_is_named(
     errors = {"clicks": "LEADER_NOT_AVAILABLE"}
     taken = snapshot_of(MovingCluster(errors), tmp_path / "dump", monkeypatch)
     assert taken.unread == [Unread("clicks", "LEADER_NOT_AVAILABLE")]
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A clock that goes on while one sleeps only."""
-    clock = SimpleNamespace(now=0.0)
-
-    def sleep(seconds: float) -> None:
-        clock.now += seconds
-
-    monkeypatch.setattr(taking, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
-    return clock
-
-
-def test_a_rate_is_kept_on_average(clock: SimpleNamespace) -> None:
-    wait = taking._rate(Limits(bytes_a_second=100))
-    wait(250)
-    assert clock.now == 2.5
-    # What was not used while something else took its time may be caught up with.
-    clock.now = 10.0
-    wait(500)
-    assert clock.now == 10.0
-    wait(350)
-    assert clock.now == 11.0
-
-
-def test_without_a_rate_nothing_waits(clock: SimpleNamespace) -> None:
-    taking._rate(Limits())(1 << 40)
-    assert clock.now == 0.0
 
 
 def snapshot_of_logs(topic: str, topic_id: str, reading: Reading) -> Snapshot:
