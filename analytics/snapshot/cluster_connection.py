@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -33,8 +34,10 @@ _CONNECTS_WITHIN: Final = 10.0
 _BETWEEN: Final = 0.2
 """Seconds."""
 _FINAL: Final = ("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError")
-_HANDSHAKE: Final = "Handshake failed"
-"""Of TLS: a certificate that is not trusted stays so."""
+_OF_TLS: Final = ("Handshake failed", "[SSL: ")
+"""Words of errors of TLS: a certificate that is not trusted stays so."""
+_CUT: Final = ("socket disconnected", "Invalid frame length")
+"""Words of errors where a port is of another protocol: it ends the connection, or answers in TLS."""
 
 
 class NotAnsweredError(Exception):
@@ -199,11 +202,14 @@ class ClusterConnection:
                     if type(error).__name__ == "NodeNotReadyError":
                         continue
                     failure = self._reason(error)
-                    if type(error).__name__ in _FINAL or _HANDSHAKE in failure:
+                    if type(error).__name__ in _FINAL or _has(failure, _OF_TLS):
                         raise NotAnsweredError(failure, is_passing=False) from None
             if time.monotonic() + _BETWEEN > until:
+                protocol = self._settings.protocol
+                hint = f"; does it expect another security.protocol than {protocol}?"
                 raise NotAnsweredError(
-                    f"no broker answered within {self.seconds:g} seconds ({failure})",
+                    f"no broker answered within {self.seconds:g} seconds ({failure})"
+                    f"{hint if _has(failure, _CUT) else ''}",
                     is_passing=True,
                 )
             await self._net.sleep(_BETWEEN)
@@ -226,6 +232,10 @@ class ClusterConnection:
         self._net.stop(timeout_ms=2000)
         self._manager.close()
         self._net.close()
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return any(each in text for each in words)
 
 
 def _servers(bootstrap: str) -> list[str]:

@@ -279,13 +279,13 @@ REFUSED: dict[str, tuple[str, dict[str, str], int, str]] = {
         "TLS",
         {"security.protocol": "PLAINTEXT"},
         3,
-        "does it expect TLS",
+        "does it expect another security.protocol than PLAINTEXT?",
     ),
     "a client without a login at a SASL port": (
         "SCRAM",
         {"security.protocol": "PLAINTEXT"},
         3,
-        "does it expect",
+        "does it expect another security.protocol than PLAINTEXT?",
     ),
     "a TLS client at a plaintext port": (
         "PLAINTEXT",
