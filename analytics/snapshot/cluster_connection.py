@@ -36,8 +36,10 @@ _BETWEEN: Final = 0.2
 _FINAL: Final = ("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError")
 _OF_TLS: Final = ("Handshake failed", "[SSL: ")
 """Words of errors of TLS: a certificate that is not trusted stays so."""
+_TIMEOUTS: Final = ("RequestTimedOutError", "KafkaTimeoutError")
+_NO_ANSWER: Final = "no answer"
 _CUT: Final = ("socket disconnected", "Invalid frame length")
-"""Words of errors where a port is of another protocol: it ends the connection, or answers in TLS."""
+"""Words of errors where a port is of another protocol: it hangs up, or answers in TLS."""
 
 
 class NotAnsweredError(Exception):
@@ -191,7 +193,7 @@ class ClusterConnection:
     async def _reach(self) -> None:
         """Ask bootstrap servers in turn who the brokers are, until one answers."""
         until = time.monotonic() + self.seconds
-        failure = "no answer"
+        failure = _NO_ANSWER
         while True:
             for each in self._manager.cluster.bootstrap_brokers():
                 try:
@@ -201,7 +203,9 @@ class ClusterConnection:
                 except Exception as error:  # noqa: BLE001 - as in `_run`
                     if type(error).__name__ == "NodeNotReadyError":
                         continue
-                    failure = self._reason(error)
+                    is_late = type(error).__name__ in _TIMEOUTS and failure != _NO_ANSWER
+                    # The last try has little time: what an earlier one was told says more.
+                    failure = failure if is_late else self._reason(error)
                     if type(error).__name__ in _FINAL or _has(failure, _OF_TLS):
                         raise NotAnsweredError(failure, is_passing=False) from None
             if time.monotonic() + _BETWEEN > until:

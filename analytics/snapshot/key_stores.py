@@ -30,7 +30,7 @@ _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----",
 _CERTIFICATE: Final = "CERTIFICATE"
 _PRIVATE_KEY: Final = "PRIVATE KEY"
 _KEYTOOL_SECONDS: Final = 60
-_OLD_PASSWORD, _NEW_PASSWORD = "GROUPSCOPE_STORE_PASSWORD", "GROUPSCOPE_COPY_PASSWORD"  # noqa: S105
+_OLD_PASSWORD, _NEW_PASSWORD = "GROUPSCOPE_STORE_PASSWORD", "GROUPSCOPE_COPY_PASSWORD"
 """Names of variables that `keytool` takes passwords from."""
 
 
@@ -178,7 +178,7 @@ def _of_jks(path: str, password: str, key_password: str) -> bytes:
         target = ["-destkeystore", str(copy), "-deststoretype", "PKCS12"]
         command = [program, "-importkeystore", *source, *target, "-deststorepass:env"]
         try:
-            subprocess.run(
+            subprocess.run(  # noqa: S603 - the tool of the Java that is there
                 [*command, _NEW_PASSWORD],
                 env={**os.environ, _OLD_PASSWORD: password, _NEW_PASSWORD: password},
                 # It asks for the password of a key that has another one than its store.

@@ -19,7 +19,13 @@ from analytics.errors import WorkspaceError
 from analytics.snapshot.answer_file import answer_writer
 from analytics.snapshot.cluster_connection import ClusterConnection
 from analytics.snapshot.cluster_description import listed_groups
-from analytics.snapshot.group_answers import ANSWERED, LISTED, AskedGroup, asked_groups, write_group_answers
+from analytics.snapshot.group_answers import (
+    ANSWERED,
+    LISTED,
+    AskedGroup,
+    asked_groups,
+    write_group_answers,
+)
 from analytics.snapshot.log_reading import LogReader
 from analytics.snapshot.records_since import write_records_since
 from schemas.names import CONSUMER_OFFSETS

@@ -120,7 +120,10 @@ def three(
 
 @pytest.fixture(scope="module")
 def taken(
-    three: ThreeBrokers, release: Release, programs: Programs, tmp_path_factory: pytest.TempPathFactory
+    three: ThreeBrokers,
+    release: Release,
+    programs: Programs,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Taken]:
     """A snapshot by what happened meanwhile; all brokers have ended."""
     folder = tmp_path_factory.mktemp("snapshots")

@@ -27,9 +27,7 @@ class Identity:
 
     def certificates(self) -> str:
         """Its chain as PEM."""
-        return "".join(
-            each.public_bytes(_PEM).decode() for each in (self.certificate, self.issuer)
-        )
+        return "".join(each.public_bytes(_PEM).decode() for each in (self.certificate, self.issuer))
 
     def private_key(self, password: str = "") -> str:
         """Its key as PEM."""
@@ -131,6 +129,4 @@ def _certificate(
 
 
 def _keytool(*arguments: str | Path) -> None:
-    subprocess.run(
-        ["keytool", *map(str, arguments)], check=True, capture_output=True, timeout=120
-    )
+    subprocess.run(["keytool", *map(str, arguments)], check=True, capture_output=True, timeout=120)

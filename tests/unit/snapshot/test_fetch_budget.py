@@ -18,7 +18,9 @@ def clock() -> SimpleNamespace:
     return SimpleNamespace(now=0.0)
 
 
-def budget_at(clock: SimpleNamespace, rate: int | None, monkeypatch: pytest.MonkeyPatch) -> FetchBudget:
+def budget_at(
+    clock: SimpleNamespace, rate: int | None, monkeypatch: pytest.MonkeyPatch
+) -> FetchBudget:
     budget = FetchBudget(rate, clock=lambda: clock.now)
 
     def sleep(seconds: float) -> None:
@@ -34,9 +36,7 @@ def fetch(budget: FetchBudget, size: int) -> None:
     budget.keep_pace()
 
 
-def test_a_rate_is_kept_on_average(
-    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rate_is_kept_on_average(clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     budget = budget_at(clock, 100, monkeypatch)
     fetch(budget, 250)
     assert clock.now == 2.5

@@ -20,8 +20,8 @@ from analytics.errors import InputNotRecognizedError
 from analytics.snapshot.client_properties import client_settings
 from tests.support.certificates import Authority, Identity
 
-PASSWORD = "hunter2-of-the-store"  # noqa: S105 - of a store that is made here
-KEY_PASSWORD = "hunter2-of-the-key"  # noqa: S105 - likewise
+PASSWORD = "hunter2-of-the-store"
+KEY_PASSWORD = "hunter2-of-the-key"
 WRONG = "hunter2-of-another"
 
 needs_keytool = pytest.mark.skipif(shutil.which("keytool") is None, reason="there is no keytool")
