@@ -33,6 +33,8 @@ _LARGEST_RESPONSE: Final = 256 << 20
 _CONNECTS_WITHIN: Final = 10.0
 _BETWEEN: Final = 0.2
 """Seconds."""
+_BROKERS_TRIED: Final = 3
+"""At least, within the time for an answer, where any of them may give it."""
 _FINAL: Final = ("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError")
 _OF_TLS: Final = ("Handshake failed", "[SSL: ")
 """Words of errors of TLS: a certificate that is not trusted stays so."""
@@ -168,15 +170,18 @@ class ClusterConnection:
 
     async def _answer(self, request: Any, node: int | None) -> Any:  # noqa: ANN401
         until = time.monotonic() + self.seconds
-        asked = node
         while True:
             try:
-                asked = self._manager.least_loaded_node() if node is None else node
-                return await self._sent(request, asked, until)
+                if node is not None:
+                    return await self._sent(request, node, until)
+                # One that does not answer has no more than its part of the time: others may.
+                within = min(until, time.monotonic() + self.seconds / _BROKERS_TRIED)
+                return await self._sent(request, self._manager.least_loaded_node(), within)
             except Exception as error:
                 # A connection that has just been lost is not tried at once (`connection_delay`).
                 is_early = type(error).__name__ == "NodeNotReadyError"
-                if not is_early or time.monotonic() + _BETWEEN > until:
+                may_go_on = is_early or (node is None and getattr(error, "retriable", False))
+                if not may_go_on or time.monotonic() + _BETWEEN > until:
                     raise
             await self._net.sleep(_BETWEEN)
 

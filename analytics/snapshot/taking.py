@@ -41,7 +41,6 @@ from analytics.snapshot.log_folder import (
     write_topic_id,
 )
 from analytics.snapshot.log_reading import LogReader
-from analytics.snapshot.looks import first_look
 from analytics.version import VERSION
 from schemas.names import COORDINATOR_TOPICS
 from schemas.snapshot import (
@@ -127,6 +126,9 @@ def take_snapshot(
         described = with_later_ends(cluster, topics.by_name.values())
         finished_at = clock()
         if is_checked:
+            # What it decodes with takes longer to load than all else here.
+            from analytics.snapshot.looks import first_look  # noqa: PLC0415
+
             first_look(cluster, reader, logs, folder, clock)
         snapshot = Snapshot(
             snapshot_version=SNAPSHOT_VERSION,

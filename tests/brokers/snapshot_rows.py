@@ -33,6 +33,11 @@ def rows_below(
     return found
 
 
+def place_of(row: dict[str, Any]) -> tuple[str, int, int]:
+    """Return where a record lies."""
+    return row["topic"], row["partition"], row["offset"]
+
+
 def may_be_cleaned(row: dict[str, Any], tables: dict[str, dict[str, dict[str, Any]]]) -> bool:
     """Whether a cleaner that came after the snapshot may have removed a record."""
     if "key" not in row or row["is_tombstone"] or is_aborted(row, tables["control_markers"]):
