@@ -129,6 +129,23 @@ def test_batches_are_cut_by_small_answers_and_come_whole_all_the_same(
     assert logs_of(out) == logs_of(taken)
 
 
+@pytest.mark.parametrize("parallel", ["1", "32"])
+def test_however_many_logs_are_read_at_once_they_are_the_same(
+    groupscope: Groupscope, taken: Path, tmp_path: Path, parallel: str
+) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope(
+            "snapshot", "--bootstrap-server", address, "--out", out,
+            "--parallel", parallel, "--no-check",
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert logs_of(out) == logs_of(taken)
+    assert [each.partition for each in document(out).logs] == [
+        each.partition for each in document(taken).logs
+    ]
+
+
 def clock() -> datetime:
     from datetime import UTC, datetime  # noqa: PLC0415
 

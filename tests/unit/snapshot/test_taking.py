@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from analytics.snapshot import taking
 from analytics.snapshot.cluster_description import LogEdges, Topics
-from analytics.snapshot.log_extents import Reading
-from analytics.snapshot.taking import take_snapshot
+from analytics.snapshot.log_extents import FETCH_BYTES, Reading
+from analytics.snapshot.taking import Limits, take_snapshot
 from schemas.snapshot import Log, Partition, Snapshot, Topic, Unread
 
 
@@ -114,6 +114,24 @@ def test_a_topic_that_is_not_described_is_named(
     errors = {"clicks": "LEADER_NOT_AVAILABLE"}
     taken = snapshot_of(MovingCluster(errors), tmp_path / "dump", monkeypatch)
     assert taken.unread == [Unread("clicks", "LEADER_NOT_AVAILABLE")]
+
+
+@pytest.mark.parametrize(
+    ("rate", "parallel", "fetch_bytes"),
+    [
+        (None, 4, FETCH_BYTES),
+        (1 << 40, 4, FETCH_BYTES),
+        (8_000, 4, 2_000),
+        (8_000, 1, 8_000),
+        (2, 4, 1),
+    ],
+)
+def test_answers_that_come_at_once_are_of_a_second(
+    rate: int | None, parallel: int, fetch_bytes: int
+) -> None:
+    limits = Limits(bytes_a_second=rate, parallel=parallel)
+    reader = limits.reader(MovingCluster({}))  # type: ignore[arg-type]
+    assert (reader._pace.fetch_bytes, reader.parallel) == (fetch_bytes, parallel)
 
 
 def snapshot_of_logs(topic: str, topic_id: str, reading: Reading) -> Snapshot:
