@@ -19,11 +19,11 @@ class Share:
 
     Attributes:
         size: How many bytes may be asked for.
-        taken: How many came: a first batch comes whole, so they may be more.
+        answer_bytes: How many came: a first batch comes whole, so they may be more.
     """
 
     size: int
-    taken: int = 0
+    answer_bytes: int = 0
 
 
 class FetchBudget:
@@ -64,7 +64,7 @@ class FetchBudget:
         finally:
             with self._changed:
                 self._promised -= share.size
-                self._taken += share.taken
+                self._taken += share.answer_bytes
                 self._changed.notify_all()
 
     def _promise(self, size: int) -> int:

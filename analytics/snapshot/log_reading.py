@@ -325,7 +325,7 @@ class LogReader:
         with self._pace.budget.share(size) as share:
             answer = self._partition_answer(span, offset, share.size)
             if answer is not None and answer.records:
-                share.taken = len(answer.records)
+                share.answer_bytes = len(answer.records)
         self._pace.budget.keep_pace()
         return answer
 

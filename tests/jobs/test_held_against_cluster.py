@@ -18,7 +18,6 @@ from pyarrow import ipc
 
 from analytics.dump.files.cluster_answers import ANSWER_FILES, ANSWERS, answers_in_file
 from analytics.questions.cluster.question import CLUSTER, ClusterSettings
-from analytics.snapshot.records_since import TOPICS
 from groupscope import open_dump
 from tests.support.recorded_cluster import (
     DESCRIBE_GROUPS,
@@ -75,32 +74,6 @@ def changed(taken: Path, tmp_path: Path) -> Callable[..., Path]:
         return out
 
     return make
-
-
-def without_logs_of_groups(taken: Path, out: Path) -> Path:
-    """The snapshot of a cluster that never had a group."""
-    shutil.copytree(taken, out)
-    snapshot = json.loads((out / "snapshot.json").read_bytes())
-    for topic in TOPICS:
-        for each in out.glob(f"{topic}-*"):
-            shutil.rmtree(each)
-        for of_topics in ("logs", "topics"):
-            snapshot[of_topics] = [each for each in snapshot[of_topics] if each["topic"] != topic]
-    (out / "snapshot.json").write_text(json.dumps(snapshot | {"groups": []}))
-    return out
-
-
-def test_a_cluster_without_groups_was_held_against_all_the_same(
-    taken: Path, tmp_path: Path
-) -> None:
-    (looked,) = [each for each in answers(taken) if each["kind"] == "look"]
-    assert (looked["value"], looked["error"]) == ("answered", None)
-    out = without_logs_of_groups(taken, tmp_path / "dump")
-    write(out / FIRST, [looked])
-    with open_dump(str(out)) as opened:
-        answer = CLUSTER.ask(opened.replay().replayed, ClusterSettings())
-    assert answer.tables["cluster_differences"].num_rows == 0
-    assert [each[:12] for each in answer.statements] == ["held against"]
 
 
 def differences(dump: Path) -> list[Row]:

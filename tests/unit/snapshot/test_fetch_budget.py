@@ -32,7 +32,7 @@ def budget_at(
 
 def fetch(budget: FetchBudget, size: int) -> None:
     with budget.share(size) as share:
-        share.taken = size
+        share.answer_bytes = size
     budget.keep_pace()
 
 
@@ -60,7 +60,7 @@ def test_what_came_to_one_is_waited_for_by_all(
 ) -> None:
     budget = budget_at(clock, 100, monkeypatch)
     with budget.share(100) as one, budget.share(300) as other:
-        one.taken, other.taken = 100, 300
+        one.answer_bytes, other.answer_bytes = 100, 300
     budget.keep_pace()
     assert clock.now == 4.0
 
@@ -69,7 +69,7 @@ def test_no_more_is_promised_than_is_left() -> None:
     budget = FetchBudget(most_bytes=100)
     with budget.share(60) as one, budget.share(60) as other:
         assert (one.size, other.size) == (60, 40)
-        one.taken, other.taken = 60, 40
+        one.answer_bytes, other.answer_bytes = 60, 40
     with pytest.raises(SpentError, match="than the 100 bytes that are allowed"), budget.share(1):
         pass
 
@@ -87,7 +87,7 @@ def test_what_others_leave_is_waited_for() -> None:
         other = threading.Thread(target=wait_for_a_share)
         other.start()
         begun.wait(_SECONDS)
-        share.taken = 30
+        share.answer_bytes = 30
     other.join(_SECONDS)
     assert sizes == [70]
 
@@ -112,7 +112,7 @@ def test_whoever_waits_is_stopped() -> None:
             errors.append(str(error))
 
     with budget.share(100) as share:
-        share.taken = 100
+        share.answer_bytes = 100
         other = threading.Thread(target=wait_for_a_share)
         other.start()
         budget.stop()
