@@ -32,6 +32,8 @@ _JAVA: Final = ("java", "-Xmx2G", "-XX:+UseG1GC")
 _CLIENT: Final = ("java", "-Xmx512M", "-server", "-XX:+UseG1GC")
 """What Kafka's scripts give a console consumer."""
 _SECONDS: Final = 180
+_GROUPS: Final = 200
+"""Few: a snapshot asks for the settings of each, and a consumer does not."""
 _OURS, _OUR_START = "groupscope snapshot", "groupscope snapshot of nothing (start)"
 _PEER, _PEER_START = "kafka-console-consumer", "kafka-console-consumer, one record (start)"
 
@@ -45,7 +47,8 @@ def run(data: Data) -> list[Report]:
         report.details.append(f"    skipped: {reason}")
         return [report]
     source = data.folder / "fetched"
-    written = write_dump(source, Options(size=data.segment_bytes // 2), _PARTITIONS)
+    options = Options(size=data.segment_bytes // 2, groups=_GROUPS)
+    written = write_dump(source, options, _PARTITIONS)
     records, size = sum(each.records for each in written), sum(each.size for each in written)
     report.title += f"; {_PARTITIONS} partitions, {size / 1e6:,.0f} MB, {records:,} records"
     with _broker(jars, data.folder / "broker", source) as bootstrap:
