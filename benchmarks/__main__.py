@@ -41,7 +41,7 @@ BENCHMARKS = (
         "sizing",
     ),
 )
-PEERS = "peers"
+PEERS = ("peers", "fetching")
 _QUICK = {
     "segment_bytes": 400_000,
     "whole_bytes": 200_000,
@@ -53,7 +53,7 @@ _QUICK = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; returns the exit code."""
     given = _parser().parse_args(arguments)
-    names = given.names or ([PEERS] if given.peers else BENCHMARKS)
+    names = given.names or (PEERS if given.peers else BENCHMARKS)
     sizes = dict(_QUICK) if given.quick else {}
     for option in ("segment_bytes", "large_bytes", "rounds"):
         if getattr(given, option) is not None:
@@ -80,9 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "names",
         nargs="*",
-        choices=[*BENCHMARKS, PEERS, []],
+        choices=[*BENCHMARKS, *PEERS, []],
         metavar="NAME",
-        help=f"of {', '.join(BENCHMARKS)}, {PEERS}; default all but {PEERS}",
+        help=f"of {', '.join((*BENCHMARKS, *PEERS))}; default all but {', '.join(PEERS)}",
     )
     parser.add_argument("--peers", action="store_true", help="time Kafka's own tools")
     parser.add_argument("--quick", action="store_true", help="tiny data, one round")

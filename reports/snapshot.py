@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from schemas.names import COORDINATOR_TOPICS
 from schemas.snapshot import Snapshot
 
@@ -26,6 +28,18 @@ def snapshot_text(snapshot: Snapshot, out: str, held: Mapping[str, Any] | None =
         held: The summary of the question `cluster`; null where it was not asked.
     """
     return "\n".join((*_lines(snapshot, out), _held_text(held)))
+
+
+def snapshot_json(snapshot: Snapshot, differences: Mapping[str, Any] | None) -> str:
+    """Return what programs are told: `snapshot.json`, and what differs from the cluster.
+
+    Args:
+        snapshot: As it was taken.
+        differences: `verdicts` with their numbers, `rows` of `cluster_differences`, and the `gaps`
+            of what cannot be told; null where it was not held against the cluster.
+    """
+    document = {**msgspec.to_builtins(snapshot), "cluster_differences": differences}
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()
 
 
 def _held_text(held: Mapping[str, Any] | None) -> str:

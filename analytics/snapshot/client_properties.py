@@ -1,39 +1,27 @@
 """The file that Kafka's own tools take as ``--command-config``, as far as a snapshot needs it.
 
 Keys and values are those of Java's clients (``CommonClientConfigs``, ``SslConfigs``,
-``SaslConfigs``); certificates and keys are PEM (KIP-651), because nothing here reads Java's
-keystores. A key that says how to reach or to trust a broker and is not understood is an error: to
-pass over it could mean to trust another one. Values of secrets are in no message.
+``SaslConfigs``). A key that says how to reach or to trust a broker and is not understood is an
+error: to pass over it could mean to trust another one. Values of secrets are in no message.
 """
 
 from __future__ import annotations
 
 import re
-import ssl
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analytics.errors import InputNotRecognizedError
-from analytics.locations import local_path
+from analytics.snapshot.tls import TLS_KEYS, refused, tls_context
+
+if TYPE_CHECKING:
+    import ssl
 
 _PROTOCOL: Final = "security.protocol"
 _MECHANISM: Final = "sasl.mechanism"
 _JAAS: Final = "sasl.jaas.config"
-_HOSTNAME_CHECK: Final = "ssl.endpoint.identification.algorithm"
-_TRUST_TYPE: Final = "ssl.truststore.type"
-_TRUST_FILE: Final = "ssl.truststore.location"
-_TRUST_TEXT: Final = "ssl.truststore.certificates"
-_KEY_TYPE: Final = "ssl.keystore.type"
-_KEY_FILE: Final = "ssl.keystore.location"
-_KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - the key's name
-_SUPPORTED: Final = frozenset(
-    {
-        *(_PROTOCOL, _MECHANISM, _JAAS, _HOSTNAME_CHECK, _TRUST_TYPE, _TRUST_FILE, _TRUST_TEXT),
-        *(_KEY_TYPE, _KEY_FILE, _KEY_PASSWORD),
-    }
-)
+_SUPPORTED: Final = frozenset({_PROTOCOL, _MECHANISM, _JAAS}) | TLS_KEYS
 _MATTERS: Final = ("sasl.", "ssl.", "security.", "socks", "proxy", "config.providers")
 """How keys begin that say how a broker is reached or trusted."""
 
@@ -52,11 +40,6 @@ _OPTION: Final = re.compile(
     r"\s*([\w.]+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;\"']+)", re.DOTALL
 )
 _JAAS_FORM: Final = 'looked for LOGIN_MODULE required username="..." password="...";'
-_PEM: Final = "PEM"
-_CERTIFICATE: Final = re.compile(
-    r"-----BEGIN CERTIFICATE-----(.*?)-----END CERTIFICATE-----", re.DOTALL
-)
-_TO_PEM: Final = "keytool -exportcert -rfc (certificates) and openssl pkcs12 (keys) make PEM of it"
 
 
 @dataclass(frozen=True)
@@ -111,7 +94,7 @@ def client_settings(properties: Mapping[str, str], where: str) -> ClientSettings
     _check_keys(properties, where)
     protocol = properties.get(_PROTOCOL, "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
-        raise _refused(where, _PROTOCOL, f"none of {', '.join(_PROTOCOLS)}")
+        raise refused(where, _PROTOCOL, f"none of {', '.join(_PROTOCOLS)}")
     uses_sasl, uses_tls = protocol.startswith("SASL_"), protocol.endswith("SSL")
     _check_use(properties, where, protocol, uses_sasl=uses_sasl, uses_tls=uses_tls)
     mechanism, username, password = _login(properties, where) if uses_sasl else (None, None, None)
@@ -120,23 +103,19 @@ def client_settings(properties: Mapping[str, str], where: str) -> ClientSettings
         mechanism=mechanism,
         username=username,
         password=password,
-        tls=_tls(properties, where) if uses_tls else None,
+        tls=tls_context(properties, where) if uses_tls else None,
         ignored=tuple(sorted(set(properties) - _SUPPORTED)),
     )
-
-
-def _refused(where: str, key: str, why: str) -> InputNotRecognizedError:
-    return InputNotRecognizedError(f"{where}: {key} is {why}")
 
 
 def _check_keys(properties: Mapping[str, str], where: str) -> None:
     for key, value in properties.items():
         if key not in _SUPPORTED and key.startswith(_MATTERS):
-            raise _refused(
+            raise refused(
                 where, key, f"not supported; of its kind are: {', '.join(sorted(_SUPPORTED))}"
             )
         if key in _SUPPORTED and value.lstrip().startswith("${"):
-            raise _refused(where, key, "to be looked up by a config provider, of which none is run")
+            raise refused(where, key, "to be looked up by a config provider, of which none is run")
 
 
 def _check_use(
@@ -152,28 +131,28 @@ def _check_use(
             key.startswith("ssl.") and not uses_tls
         )
         if is_idle and key in _SUPPORTED:
-            raise _refused(where, key, f"without effect: {_PROTOCOL} is {protocol}")
+            raise refused(where, key, f"without effect: {_PROTOCOL} is {protocol}")
 
 
 def _login(properties: Mapping[str, str], where: str) -> tuple[str, str, str]:
     mechanism = properties.get(_MECHANISM, "").strip().upper()
     if mechanism not in _MECHANISMS:
         # Java's clients take GSSAPI where none is named.
-        raise _refused(where, _MECHANISM, f"none of those supported: {', '.join(_MECHANISMS)}")
+        raise refused(where, _MECHANISM, f"none of those supported: {', '.join(_MECHANISMS)}")
     text = properties.get(_JAAS)
     if text is None:
         raise InputNotRecognizedError(f"{where}: there is no {_JAAS}; {_JAAS_FORM}")
     login = _LOGIN.fullmatch(text)
     options = _options(login["options"] or "") if login is not None else None
     if login is None or options is None:
-        raise _refused(where, _JAAS, f"not of the form that is read; {_JAAS_FORM}")
+        raise refused(where, _JAAS, f"not of the form that is read; {_JAAS_FORM}")
     module = login["module"].rpartition(".")[2]
     if module != _MECHANISMS[mechanism]:
-        raise _refused(where, _JAAS, f"for {module}; {mechanism} needs {_MECHANISMS[mechanism]}")
+        raise refused(where, _JAAS, f"for {module}; {mechanism} needs {_MECHANISMS[mechanism]}")
     if others := sorted(set(options) - {"username", "password"}):
-        raise _refused(where, _JAAS, f"with options that are not supported: {', '.join(others)}")
+        raise refused(where, _JAAS, f"with options that are not supported: {', '.join(others)}")
     if missing := [name for name in ("username", "password") if not options.get(name)]:
-        raise _refused(where, _JAAS, f"without {missing[0]}; {_JAAS_FORM}")
+        raise refused(where, _JAAS, f"without {missing[0]}; {_JAAS_FORM}")
     return mechanism, options["username"], options["password"]
 
 
@@ -187,73 +166,3 @@ def _options(text: str) -> dict[str, str] | None:
         options[name] = re.sub(r"\\(.)", r"\1", value[1:-1]) if is_quoted else value
         at = match.end()
     return None if text[at:].strip() else options
-
-
-def _tls(properties: Mapping[str, str], where: str) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    check = properties.get(_HOSTNAME_CHECK, "https").strip().lower()
-    if check not in ("", "https"):
-        raise _refused(where, _HOSTNAME_CHECK, "neither https nor empty")
-    context.check_hostname = bool(check)
-    _trust(context, properties, where)
-    _own_certificate(context, properties, where)
-    return context
-
-
-def _trust(context: ssl.SSLContext, properties: Mapping[str, str], where: str) -> None:
-    file, text = properties.get(_TRUST_FILE), properties.get(_TRUST_TEXT)
-    if file is None and text is None:
-        context.load_default_certs()
-        return
-    _check_pem(properties, where, _TRUST_TYPE)
-    if file is not None and text is not None:
-        raise _refused(where, _TRUST_TEXT, f"given beside {_TRUST_FILE}; one of them is enough")
-    key = _TRUST_TEXT if file is None else _TRUST_FILE
-    try:
-        path = None if file is None else local_path(file)
-        context.load_verify_locations(cafile=path, cadata=None if text is None else _in_lines(text))
-    except (OSError, ValueError) as error:
-        raise _refused(where, key, f"not usable: {_why(error)}") from None
-
-
-def _in_lines(text: str) -> str:
-    """Return certificates as OpenSSL reads them: lines that go on in a properties file are one."""
-    blocks = _CERTIFICATE.findall(text)
-    if not blocks:
-        raise ValueError
-    return "".join(
-        f"-----BEGIN CERTIFICATE-----\n{textwrap.fill(''.join(each.split()), 64)}\n"
-        "-----END CERTIFICATE-----\n"
-        for each in blocks
-    )
-
-
-def _own_certificate(context: ssl.SSLContext, properties: Mapping[str, str], where: str) -> None:
-    file = properties.get(_KEY_FILE)
-    if file is None:
-        for key in (_KEY_TYPE, _KEY_PASSWORD):
-            if key in properties:
-                raise InputNotRecognizedError(f"{where}: there is {key} and no {_KEY_FILE}")
-        return
-    _check_pem(properties, where, _KEY_TYPE)
-    # Without a password OpenSSL would ask the terminal for it.
-    password = properties.get(_KEY_PASSWORD, "")
-    try:
-        context.load_cert_chain(local_path(file), password=password)
-    except (OSError, ValueError) as error:
-        raise _refused(where, _KEY_FILE, f"not usable: {_why(error)}") from None
-
-
-def _check_pem(properties: Mapping[str, str], where: str, key: str) -> None:
-    if properties.get(key, "JKS").strip().upper() != _PEM:
-        raise InputNotRecognizedError(
-            f"{where}: {key} is not {_PEM} (Java's clients take JKS where it is not given): only "
-            f"{_PEM} is read; {_TO_PEM}"
-        )
-
-
-def _why(error: OSError | ValueError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return f"no PEM, or a key of another password ({error.reason or 'not told why'})"
-    return (error.strerror if isinstance(error, OSError) else None) or "no PEM"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -25,14 +26,22 @@ TO_INSTALL: Final = (
 )
 CLIENT_ID: Final = "groupscope-snapshot"
 
+_MOST_IN_FLIGHT: Final = 100
+"""Requests that one broker has not answered yet; it answers one after the other."""
 _LARGEST_RESPONSE: Final = 256 << 20
 """Bytes; memory is set aside for as many as a response says that it has."""
 _CONNECTS_WITHIN: Final = 10.0
 _BETWEEN: Final = 0.2
 """Seconds."""
+_BROKERS_TRIED: Final = 3
+"""At least, within the time for an answer, where any of them may give it."""
 _FINAL: Final = ("SaslAuthenticationFailedError", "UnsupportedSaslMechanismError")
-_HANDSHAKE: Final = "Handshake failed"
-"""Of TLS: a certificate that is not trusted stays so."""
+_OF_TLS: Final = ("Handshake failed", "[SSL: ")
+"""Words of errors of TLS: a certificate that is not trusted stays so."""
+_TIMEOUTS: Final = ("RequestTimedOutError", "KafkaTimeoutError")
+_NO_ANSWER: Final = "no answer"
+_CUT: Final = ("socket disconnected", "Invalid frame length")
+"""Words of errors where a port is of another protocol: it hangs up, or answers in TLS."""
 
 
 class NotAnsweredError(Exception):
@@ -62,7 +71,7 @@ def check_client_library() -> None:
 
 
 class ClusterConnection:
-    """A cluster that is asked; one question at a time.
+    """A cluster that is asked, by several threads where there are.
 
     Args:
         bootstrap: ``HOST:PORT``, several with commas.
@@ -80,6 +89,7 @@ class ClusterConnection:
         logs.setLevel(logging.CRITICAL + 1)
         self.bootstrap = bootstrap
         self._settings = settings
+        self._is_abandoned = False
         self.seconds = seconds
         # Its loop has a thread of its own, so that interruptions reach ours.
         self._net = NetworkSelector(client_id=CLIENT_ID)
@@ -90,6 +100,7 @@ class ClusterConnection:
             client_software_name="groupscope",
             receive_message_max_bytes=_LARGEST_RESPONSE,
             request_timeout_ms=int(seconds * 1000),
+            max_in_flight_requests_per_connection=_MOST_IN_FLIGHT,
             **settings.for_client(),
         )
         self._manager.cluster.config["allow_auto_create_topics"] = False
@@ -136,7 +147,14 @@ class ClusterConnection:
         """
         return self._run(self._answer, request, node)
 
+    def abandon(self) -> None:
+        """Ask nothing any more: whoever waits for an answer in another thread gets an error."""
+        self._is_abandoned = True
+        self._net.stop(timeout_ms=2000)
+
     def _run(self, coroutine: Any, *arguments: Any) -> Any:  # noqa: ANN401 - untyped library
+        if self._is_abandoned:
+            raise NotAnsweredError("it is no longer asked", is_passing=False)
         try:
             return self._net.run(coroutine, *arguments)
         except NotAnsweredError:
@@ -152,15 +170,18 @@ class ClusterConnection:
 
     async def _answer(self, request: Any, node: int | None) -> Any:  # noqa: ANN401
         until = time.monotonic() + self.seconds
-        asked = node
         while True:
             try:
-                asked = self._manager.least_loaded_node() if node is None else node
-                return await self._sent(request, asked, until)
+                if node is not None:
+                    return await self._sent(request, node, until)
+                # One that does not answer has no more than its part of the time: others may.
+                within = min(until, time.monotonic() + self.seconds / _BROKERS_TRIED)
+                return await self._sent(request, self._manager.least_loaded_node(), within)
             except Exception as error:
                 # A connection that has just been lost is not tried at once (`connection_delay`).
                 is_early = type(error).__name__ == "NodeNotReadyError"
-                if not is_early or time.monotonic() + _BETWEEN > until:
+                may_go_on = is_early or (node is None and getattr(error, "retriable", False))
+                if not may_go_on or time.monotonic() + _BETWEEN > until:
                     raise
             await self._net.sleep(_BETWEEN)
 
@@ -177,7 +198,7 @@ class ClusterConnection:
     async def _reach(self) -> None:
         """Ask bootstrap servers in turn who the brokers are, until one answers."""
         until = time.monotonic() + self.seconds
-        failure = "no answer"
+        failure = _NO_ANSWER
         while True:
             for each in self._manager.cluster.bootstrap_brokers():
                 try:
@@ -187,12 +208,17 @@ class ClusterConnection:
                 except Exception as error:  # noqa: BLE001 - as in `_run`
                     if type(error).__name__ == "NodeNotReadyError":
                         continue
-                    failure = self._reason(error)
-                    if type(error).__name__ in _FINAL or _HANDSHAKE in failure:
+                    is_late = type(error).__name__ in _TIMEOUTS and failure != _NO_ANSWER
+                    # The last try has little time: what an earlier one was told says more.
+                    failure = failure if is_late else self._reason(error)
+                    if type(error).__name__ in _FINAL or _has(failure, _OF_TLS):
                         raise NotAnsweredError(failure, is_passing=False) from None
             if time.monotonic() + _BETWEEN > until:
+                protocol = self._settings.protocol
+                hint = f"; does it expect another security.protocol than {protocol}?"
                 raise NotAnsweredError(
-                    f"no broker answered within {self.seconds:g} seconds ({failure})",
+                    f"no broker answered within {self.seconds:g} seconds ({failure})"
+                    f"{hint if _has(failure, _CUT) else ''}",
                     is_passing=True,
                 )
             await self._net.sleep(_BETWEEN)
@@ -215,6 +241,10 @@ class ClusterConnection:
         self._net.stop(timeout_ms=2000)
         self._manager.close()
         self._net.close()
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    return any(each in text for each in words)
 
 
 def _servers(bootstrap: str) -> list[str]:

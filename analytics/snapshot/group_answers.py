@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 LISTED, DESCRIPTION, OFFSETS = "listed", "description", "offsets"
 """Fields of rows that say whether a question was answered."""
+ANSWERED: Final = "answered"
 _DESCRIBED_BY: Final = {
     CONSUMER: "ConsumerGroupDescribe",
     SHARE: "ShareGroupDescribe",
@@ -123,7 +124,7 @@ def _write_answers(
                 errors[name] = _written(write, name, answer, rows)
                 if not errors[name]:
                     del errors[name]
-                    rows.add("group", name, question, "answered")
+                    rows.add("group", name, question, ANSWERED)
         except NotAnsweredError as error:
             errors |= dict.fromkeys(set(left) & errors.keys(), str(error))
             again = [each for each in left if each in errors] * (

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from analytics.snapshot.cluster_description import NO_LEADER
+from analytics.snapshot.fetch_budget import FetchBudget
 
 if TYPE_CHECKING:
     from schemas.snapshot import Partition
 
 FETCH_BYTES: Final = 4 << 20
 """Of one answer; a batch that is larger comes whole (KIP-74)."""
+PARALLEL: Final = 4
+"""Logs that are read at once: while one is written others come."""
 
 
 @dataclass(frozen=True)
@@ -102,19 +104,19 @@ class HeldLog:
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast, and how long.
+    """How fast, how long, and how many at once.
 
     Attributes:
-        fetch_bytes: What one answer may have.
-        most_bytes: How much may be fetched of all logs together; null without a limit.
         seconds: How long nothing may come before a log is given up.
-        wait: Called with the bytes of each answer: waits as long as a rate asks for.
+        fetch_bytes: What one answer may have.
+        budget: Of all logs together.
+        parallel: How many logs are read at once.
     """
 
     seconds: float
     fetch_bytes: int = FETCH_BYTES
-    wait: Callable[[int], None] = lambda _: None
-    most_bytes: int | None = None
+    budget: FetchBudget = field(default_factory=FetchBudget)
+    parallel: int = PARALLEL
 
 
 def span_of(topic: str, partition: Partition) -> Span | str:

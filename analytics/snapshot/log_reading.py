@@ -22,6 +22,7 @@ from analytics.snapshot.cluster_description import (
     log_edges,
     with_edges,
 )
+from analytics.snapshot.fetch_budget import SpentError
 from analytics.snapshot.fetched_batches import (
     LARGEST_BATCH,
     ForeignBatchesError,
@@ -65,15 +66,23 @@ class _NotHeldError(Exception):
 
 
 class LogReader:
-    """Reads partitions into a folder."""
+    """Reads partitions into a folder; several threads may, each another one."""
 
     def __init__(self, cluster: ClusterConnection, pace: Pace) -> None:
         self._cluster = cluster
         self._pace = pace
         self._silent: dict[int, str] = {}
         """Leaders that were waited for in vain: their other partitions are not waited for again."""
-        self._bytes = 0
-        """Of all answers."""
+
+    @property
+    def parallel(self) -> int:
+        """How many logs are to be read at once."""
+        return self._pace.parallel
+
+    def stop(self) -> None:
+        """Have no thread read on."""
+        self._pace.budget.stop()
+        self._cluster.abandon()
 
     def read(
         self, topic: str, partition: Partition, writer: LogWriter, held: HeldLog | None = None
@@ -285,11 +294,12 @@ class LogReader:
             # Another broker may lead this partition by now.
             self._check_leader(span)
             raise _NotReadError(self._silent[span.leader])
-        size = self._allowed(size)
         until = time.monotonic() + self._pace.seconds
         while True:
             try:
-                answer = self._partition_answer(span, position.offset, size)
+                answer = self._answer_within_budget(span, position.offset, size)
+            except SpentError as error:
+                raise _NotReadError(str(error)) from error
             except NotAnsweredError as error:
                 why = str(error)
                 if not error.is_passing or time.monotonic() + _BETWEEN > until:
@@ -298,8 +308,6 @@ class LogReader:
                 self._check_leader(span)
             else:
                 if answer is not None and answer.records and not answer.error_code:
-                    self._bytes += len(answer.records)
-                    self._pace.wait(len(answer.records))
                     return bytes(answer.records)
                 why_later = _why_without_records(answer, position.end)
                 if why_later is None:
@@ -308,20 +316,18 @@ class LogReader:
                     raise _NotReadError(why_later)
             time.sleep(_BETWEEN)
 
-    def _allowed(self, size: int) -> int:
-        """Return how many bytes to ask for, no more than are left; the first batch comes whole.
+    def _answer_within_budget(self, span: Span, offset: int, size: int) -> Any:  # noqa: ANN401
+        """Ask for as many bytes as are left, the first batch of which comes whole; keep the pace.
 
         Raises:
-            _NotReadError: None are.
+            SpentError: None are left.
         """
-        most = self._pace.most_bytes
-        if most is None:
-            return size
-        if self._bytes >= most:
-            raise _NotReadError(
-                f"no more is fetched of all logs than the {most} bytes that are allowed"
-            )
-        return min(size, most - self._bytes)
+        with self._pace.budget.share(size) as share:
+            answer = self._partition_answer(span, offset, share.size)
+            if answer is not None and answer.records:
+                share.answer_bytes = len(answer.records)
+        self._pace.budget.keep_pace()
+        return answer
 
     def _check_leader(self, span: Span) -> None:
         """Check that the leader still is the one that is asked, as far as any broker tells.

@@ -19,7 +19,13 @@ from analytics.errors import WorkspaceError
 from analytics.snapshot.answer_file import answer_writer
 from analytics.snapshot.cluster_connection import ClusterConnection
 from analytics.snapshot.cluster_description import listed_groups
-from analytics.snapshot.group_answers import LISTED, AskedGroup, asked_groups, write_group_answers
+from analytics.snapshot.group_answers import (
+    ANSWERED,
+    LISTED,
+    AskedGroup,
+    asked_groups,
+    write_group_answers,
+)
 from analytics.snapshot.log_reading import LogReader
 from analytics.snapshot.records_since import write_records_since
 from schemas.names import CONSUMER_OFFSETS
@@ -27,7 +33,7 @@ from schemas.snapshot import Log, Snapshot
 
 Clock = Callable[[], datetime]
 LOOK: Final = "look"
-"""The kind of rows that say what a whole look lacks."""
+"""The kind of rows that say what a whole look lacks, or that it lacks nothing."""
 
 
 def first_look(
@@ -39,6 +45,9 @@ def first_look(
         rows = writer.rows()
         for each in unlisted:
             rows.add(LOOK, None, LISTED, None, error=f"{each.what}: {each.reason}")
+        if not unlisted:
+            # Where there is no group, and no log of any, this alone says that it was asked for.
+            rows.add(LOOK, None, LISTED, ANSWERED)
         writer.write(rows)
         # A group that moves meanwhile may be listed twice.
         once = {each.group_id: each for each in asked_groups(groups)}

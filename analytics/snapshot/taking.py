@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +30,8 @@ from analytics.snapshot.cluster_settings import (
     topics_with_configs,
 )
 from analytics.snapshot.earlier_snapshot import EarlierSnapshot
-from analytics.snapshot.log_extents import FETCH_BYTES, Pace, Reading
+from analytics.snapshot.fetch_budget import FetchBudget
+from analytics.snapshot.log_extents import FETCH_BYTES, PARALLEL, Pace, Reading
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
     LogWriter,
@@ -39,7 +41,6 @@ from analytics.snapshot.log_folder import (
     write_topic_id,
 )
 from analytics.snapshot.log_reading import LogReader
-from analytics.snapshot.looks import first_look
 from analytics.version import VERSION
 from schemas.names import COORDINATOR_TOPICS
 from schemas.snapshot import (
@@ -64,17 +65,23 @@ class Limits:
     Attributes:
         fetch_bytes: What one answer may have.
         bytes_a_second: At most, on average; null without a limit.
-        most_bytes: Of all logs, but for the rest of a last batch; null without a limit.
+        most_bytes: Of all logs, but for the rests of last batches; null without a limit.
+        parallel: How many logs are read at once.
     """
 
     fetch_bytes: int = FETCH_BYTES
     bytes_a_second: int | None = None
     most_bytes: int | None = None
+    parallel: int = PARALLEL
 
     def reader(self, cluster: ClusterConnection) -> LogReader:
-        """Return what reads logs within these limits."""
-        pace = Pace(cluster.seconds, self.fetch_bytes, _rate(self), self.most_bytes)
-        return LogReader(cluster, pace)
+        """Return what reads logs within these limits, which hold for all that it reads."""
+        fetch_bytes = self.fetch_bytes
+        if self.bytes_a_second is not None:
+            # All answers that come at once are of a second.
+            fetch_bytes = min(fetch_bytes, max(self.bytes_a_second // self.parallel, 1))
+        budget = FetchBudget(self.bytes_a_second, self.most_bytes)
+        return LogReader(cluster, Pace(cluster.seconds, fetch_bytes, budget, self.parallel))
 
 
 def take_snapshot(
@@ -82,7 +89,7 @@ def take_snapshot(
     out: Path,
     clock: Clock,
     note: Callable[[str], None],
-    limits: Limits = Limits(),
+    reader: LogReader | None = None,
     *,
     is_checked: bool = True,
     earlier: EarlierSnapshot | None = None,
@@ -94,7 +101,7 @@ def take_snapshot(
         out: The folder; nothing is there yet.
         clock: The time now, in UTC.
         note: Takes a line about each topic.
-        limits: How fast.
+        reader: Of logs, within limits; null has none.
         is_checked: Ask for groups once their logs are read, so that both can be compared.
         earlier: A snapshot to go on from: only what is new since is fetched.
 
@@ -110,14 +117,18 @@ def take_snapshot(
         topics, unread = _described(cluster)
         if earlier is not None:
             earlier.check_cluster(topics.cluster_id)
-        reader = limits.reader(cluster)
+        reader = reader or Limits().reader(cluster)
         groups, unanswered = _described_groups(cluster)
-        logs = list(_read_logs(_Reading(reader, folder, clock, earlier), topics, note))
+        reading = _Reading(reader, folder, clock, earlier)
+        logs = list(_read_logs(reading, topics, note))
         if not any(each.log_end_offset is not None and _is_any(each) for each in logs):
             raise ClusterUnreachableError(_nothing_read(cluster, logs, unread))
         described = with_later_ends(cluster, topics.by_name.values())
         finished_at = clock()
         if is_checked:
+            # What it decodes with takes longer to load than all else here.
+            from analytics.snapshot.looks import first_look  # noqa: PLC0415
+
             first_look(cluster, reader, logs, folder, clock)
         snapshot = Snapshot(
             snapshot_version=SNAPSHOT_VERSION,
@@ -181,6 +192,19 @@ class _Reading:
     clock: Clock
     earlier: EarlierSnapshot | None
 
+    @contextmanager
+    def threads(self) -> Iterator[ThreadPoolExecutor]:
+        """Hand over threads to read logs in; an error or an interruption stops them all."""
+        pool = ThreadPoolExecutor(self.reader.parallel, thread_name_prefix="groupscope-log")
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            self.reader.stop()
+            raise
+        finally:
+            pool.shutdown()
+
     def log(self, topic: Topic, partition: Partition) -> Log:
         """Read one log."""
         held = None if self.earlier is None else self.earlier.held(topic, partition.partition)
@@ -194,19 +218,26 @@ class _Reading:
 
 
 def _read_logs(reading: _Reading, topics: Topics, note: Callable[[str], None]) -> Iterable[Log]:
-    for name in COORDINATOR_TOPICS:
-        topic = topics.by_name.get(name)
-        if topic is None:
-            continue
-        logs = [reading.log(topic, each) for each in topic.partitions]
-        yield from logs
-        for each in logs:
-            if each.why_whole is not None:
-                note(f"{name}-{each.partition} was read whole again: {each.why_whole}")
-        size = sum(each.bytes for each in logs)
-        read = sum(each.failure is None for each in logs)
-        of_so_many = "" if read == len(logs) else f"{read} of "
-        note(f"{name}: {of_so_many}{len(logs)} partitions, {size:,} bytes of batches")
+    with reading.threads() as threads:
+        begun = {
+            name: [threads.submit(reading.log, topic, each) for each in topic.partitions]
+            for name in COORDINATOR_TOPICS
+            if (topic := topics.by_name.get(name)) is not None
+        }
+        for name, each_begun in begun.items():
+            logs = [each.result() for each in each_begun]
+            yield from logs
+            _note_topic(name, logs, note)
+
+
+def _note_topic(name: str, logs: list[Log], note: Callable[[str], None]) -> None:
+    for each in logs:
+        if each.why_whole is not None:
+            note(f"{name}-{each.partition} was read whole again: {each.why_whole}")
+    size = sum(each.bytes for each in logs)
+    read = sum(each.failure is None for each in logs)
+    of_so_many = "" if read == len(logs) else f"{read} of "
+    note(f"{name}: {of_so_many}{len(logs)} partitions, {size:,} bytes of batches")
 
 
 def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) -> Log:
@@ -301,23 +332,6 @@ def _write_end_offsets(path: Path, snapshot: Snapshot) -> None:
                 if end is not None:
                     start = "" if each.log_start_offset is None else each.log_start_offset
                     rows.writerow((topic.topic, each.partition, start, end))
-
-
-def _rate(limits: Limits) -> Callable[[int], None]:
-    """Return what waits after each answer as long as the rate asks for."""
-    rate = limits.bytes_a_second
-    if rate is None:
-        return lambda _: None
-    begun, total = time.monotonic(), 0
-
-    def wait(size: int) -> None:
-        nonlocal total
-        total += size
-        ahead = total / rate - (time.monotonic() - begun)
-        if ahead > 0:
-            time.sleep(ahead)
-
-    return wait
 
 
 def _text(time_of: datetime) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from analytics.locations import is_uri, local_path
 from jobs.cli.console import Console, pass_console, print_text
@@ -18,7 +17,7 @@ from jobs.cli.options.shared import output_options, summary_format_options
 if TYPE_CHECKING:
     from analytics.questions.question import Answer
     from analytics.snapshot.cluster_connection import ClusterConnection
-    from analytics.snapshot.taking import Limits
+    from analytics.snapshot.log_reading import LogReader
     from reports.layout.output_format import OutputFormat
     from schemas.snapshot import Snapshot
 
@@ -84,6 +83,14 @@ def _earlier_folder(
     help="Fetch no more than this of all logs; the exit code is 3 where that is not all.",
 )
 @click.option(
+    "--parallel",
+    metavar="N",
+    type=click.IntRange(min=1, max=32),
+    default=4,
+    show_default=True,
+    help="Read so many partitions at once, each in answers of at most 4 MiB.",
+)
+@click.option(
     "--resume",
     metavar="DUMP",
     callback=_earlier_folder,
@@ -132,7 +139,7 @@ def snapshot(
     from analytics.snapshot.log_folder import check_out  # noqa: PLC0415
     from analytics.snapshot.taking import Limits, take_snapshot  # noqa: PLC0415
     from jobs.cli.settings_files import read_client_properties  # noqa: PLC0415
-    from reports.snapshot import snapshot_text, unread_text  # noqa: PLC0415
+    from reports.snapshot import snapshot_json, snapshot_text, unread_text  # noqa: PLC0415
 
     check_client_library()
     properties = read_client_properties(command_config)
@@ -145,20 +152,37 @@ def snapshot(
         earlier.check_out(out)
     code, answer, is_checked = DONE, None, options["is_checked"]
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
-        limits = Limits(bytes_a_second=options["max_rate"], most_bytes=options["max_bytes"])
+        reader = Limits(
+            bytes_a_second=options["max_rate"],
+            most_bytes=options["max_bytes"],
+            parallel=options["parallel"],
+        ).reader(cluster)
         taken = take_snapshot(
-            cluster, out, _now, console.say, limits, is_checked=is_checked, earlier=earlier
+            cluster, out, _now, console.say, reader, is_checked=is_checked, earlier=earlier
         )
         if is_checked:
-            code, answer = _held_against(console, cluster, taken, out, limits, fail_on)
+            code, answer = _held_against(console, cluster, reader, taken, out, fail_on)
     if output_format == "json":
-        print_text(msgspec.json.format(msgspec.json.encode(taken), indent=1).decode())
+        print_text(snapshot_json(taken, None if answer is None else _differences(answer)))
     else:
         print_text(snapshot_text(taken, str(out), None if answer is None else answer.summary))
     if taken.unread:
         console.error(unread_text(taken))
         return CANNOT_TELL
     return code
+
+
+def _differences(answer: Answer) -> dict[str, Any]:
+    """Return where the snapshot and its cluster differ, as JSON has it."""
+    from analytics.gaps.gap import gap_documents  # noqa: PLC0415
+    from analytics.questions.cluster.question import TABLE  # noqa: PLC0415
+
+    return {
+        **answer.summary,
+        "rows": answer.rows(TABLE).whole().to_pylist(),
+        "cannot_tell": answer.cannot_tell,
+        "gaps": gap_documents(answer.gaps),
+    }
 
 
 def _now() -> datetime:
@@ -168,9 +192,9 @@ def _now() -> datetime:
 def _held_against(
     console: Console,
     cluster: ClusterConnection,
+    reader: LogReader,
     snapshot: Snapshot,
     out: Path,
-    limits: Limits,
     fail_on: str,
 ) -> tuple[int, Answer]:
     """Return the exit code and where the snapshot differs; asks again for what nothing explains."""
@@ -190,7 +214,7 @@ def _held_against(
         answers = answers_in(state)
         answer = answer_of(state, answers)
         if again := unexplained_groups(state, answer):
-            second_look(cluster, limits.reader(cluster), snapshot, again, out, _now)
+            second_look(cluster, reader, snapshot, again, out, _now)
             answer = answer_of(state, with_second_look(answers, out))
         report_answer(console, answer)
         code = answer_exit_code(state, answer) or failing(console, state, answer)

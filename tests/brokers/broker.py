@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from tests.brokers.answers import NotYetError
@@ -56,7 +57,14 @@ class Addresses:
 
 
 class Broker:
-    """A broker on a log directory."""
+    """A broker on a log directory.
+
+    Args:
+        programs: Of its release.
+        addresses: Where it listens.
+        settings: They go before what follows from the addresses and the folder.
+        folder: Of its log directory and what it says.
+    """
 
     def __init__(
         self,
@@ -81,11 +89,18 @@ class Broker:
             "controller.quorum.voters": f"1@127.0.0.1:{addresses.controller}",
             "log.dirs": str(self.log_dir),
         }
-        self.properties.write_text(properties_text({**settings, **placed}))
+        self.properties.write_text(properties_text({**placed, **settings}))
 
-    def format(self, release: Release) -> None:
-        """Make the log directory of a new cluster."""
+    def format(self, release: Release, scram: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Make the log directory of a new cluster.
+
+        Args:
+            release: Of the broker.
+            scram: Passwords by user name, for SCRAM-SHA-512.
+        """
         features = [part for each in release.features for part in ("--feature", each)]
+        for user, password in scram.items():
+            features += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]"]
         where = ["-t", CLUSTER, "-c", str(self.properties)]
         run(self._programs.java("kafka.tools.StorageTool", "format", *where, *features))
 
@@ -101,6 +116,16 @@ class Broker:
     def kill(self) -> None:
         """End it at once."""
         self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Have it do nothing; its connections stay open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Have it go on after `pause`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is None:

@@ -35,7 +35,7 @@ def main(broker: str, file: Path) -> None:
         for number, limits in enumerate((Limits(), Limits(fetch_bytes=SMALL_BYTES))):
             with ClusterConnection(address, ClientSettings(), 10) as cluster:
                 out = Path(folder) / str(number)
-                take_snapshot(cluster, out, _now, click.echo, limits)
+                take_snapshot(cluster, out, _now, click.echo, limits.reader(cluster))
         earlier = earlier_snapshot(Path(folder) / "0")
         with ClusterConnection(address, ClientSettings(), 10) as cluster:
             out = Path(folder) / "resumed"

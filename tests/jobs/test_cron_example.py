@@ -13,6 +13,8 @@ import pytest
 from tests.support.recorded_cluster import RECORDING, recorded_cluster
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "cron" / "snapshot-audit-trend"
+RUNS = "runs of prod's"
+"""What a person may call a folder."""
 DAYS = ("2026-11-25", "2026-11-26", "2026-11-27")
 
 
@@ -26,7 +28,7 @@ def started(
     clock.chmod(0o755)
     path = f"{clock.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        ["sh", str(SCRIPT), server, str(tmp_path / "runs"), "--timeout", "10"],
+        ["sh", str(SCRIPT), server, str(tmp_path / RUNS), "--timeout", "10"],
         env={**os.environ, "PATH": path, **settings},
         capture_output=True,
         encoding="utf-8",
@@ -36,7 +38,7 @@ def started(
 
 @pytest.mark.long
 def test_it_runs_morning_after_morning_and_keeps_the_newest_runs(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
+    runs = tmp_path / RUNS
     for day in DAYS:
         with recorded_cluster(RECORDING) as address:
             ran = started(
@@ -67,9 +69,41 @@ def test_it_runs_morning_after_morning_and_keeps_the_newest_runs(tmp_path: Path)
 
 
 def test_where_no_cluster_answers_nothing_is_audited_and_nothing_removed(tmp_path: Path) -> None:
-    audits = tmp_path / "runs" / "audits"
+    audits = tmp_path / RUNS / "audits"
     for day in DAYS:
         (audits / f"{day}T000000Z").mkdir(parents=True)
     ran = started(tmp_path, "2026-11-28", "127.0.0.1:1", KEEP_AUDITS="1")
     assert ran.returncode == 3, ran.stderr
     assert len(list(audits.iterdir())) == len(DAYS)
+
+
+PRETENDER = """#!/bin/sh
+command=$1
+while [ $# -gt 0 ]; do
+    [ "$1" = --out ] && out=$2
+    [ $command = trend ] && printf '%s\\n' "$1" >> "$ARGUMENTS"
+    shift
+done
+mkdir -p "$out" && touch "$out/snapshot.json" "$out/summary.json"
+"""
+
+
+def test_trend_gets_each_audit_by_its_whole_name(tmp_path: Path) -> None:
+    audits = tmp_path / RUNS / "audits"
+    for day in DAYS[:2]:
+        (audits / f"{day}T053000Z").mkdir(parents=True)
+        (audits / f"{day}T053000Z" / "summary.json").touch()
+    (audits / "2026-11-24T053000Z").mkdir()
+    pretender = tmp_path / "bin" / "groupscope"
+    pretender.parent.mkdir()
+    pretender.write_text(PRETENDER, "utf-8")
+    pretender.chmod(0o755)
+    arguments = tmp_path / "arguments"
+    ran = started(tmp_path, DAYS[2], "b:1", ARGUMENTS=str(arguments), TREND_OPTIONS="--top 3")
+    assert ran.returncode == 0, ran.stderr
+    assert arguments.read_text("utf-8").splitlines()[:6] == [
+        "trend",
+        *(str(audits / f"{day}T053000Z") for day in DAYS),
+        "--top",
+        "3",
+    ]

@@ -43,7 +43,7 @@ def stuck() -> Iterator[str]:
 
 @pytest.fixture
 def running(stuck: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A snapshot of it that has some batches of one partition."""
+    """A snapshot of it that has begun to read."""
     process = subprocess.Popen(
         [COMMAND, "snapshot", "--bootstrap-server", stuck, "--out", tmp_path / "dump"],
         stdin=subprocess.DEVNULL,
@@ -53,7 +53,7 @@ def running(stuck: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     )
     with process:
         until = time.monotonic() + _SECONDS
-        while not [*tmp_path.glob(".dump.unfinished/*-0/*.log")]:
+        while not [*tmp_path.glob(".dump.unfinished/__consumer_offsets-*/*.log")]:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.05)

@@ -85,7 +85,25 @@ def test_the_document_is_printed_too(groupscope: Groupscope, tmp_path: Path) -> 
         ran = groupscope(
             "snapshot", "--bootstrap-server", address, "--out", out, "--format", "json"
         )
-    assert json.loads(ran.stdout) == json.loads((out / "snapshot.json").read_bytes())
+    printed = json.loads(ran.stdout)
+    differences = printed.pop("cluster_differences")
+    assert printed == json.loads((out / "snapshot.json").read_bytes())
+    verdicts = [each["verdict"] for each in differences["rows"]]
+    assert differences["verdicts"] == {
+        name: verdicts.count(name) for name in ("contradicts", "explained", "cannot_tell")
+    }
+    assert (differences["cannot_tell"], differences["gaps"]) == ([], [])
+
+
+def test_what_was_not_held_against_the_cluster_has_no_differences(
+    groupscope: Groupscope, tmp_path: Path
+) -> None:
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope(
+            "snapshot", "--bootstrap-server", address, "--out", tmp_path / "out",
+            "--no-check", "--format", "json",
+        )  # fmt: skip
+    assert json.loads(ran.stdout)["cluster_differences"] is None
 
 
 def test_each_log_says_how_far_it_goes(taken: Path) -> None:
@@ -106,8 +124,26 @@ def test_batches_are_cut_by_small_answers_and_come_whole_all_the_same(
         recorded_cluster(RECORDING) as address,
         ClusterConnection(address, ClientSettings(), 10) as cluster,
     ):
-        take_snapshot(cluster, out, clock, lambda _: None, Limits(fetch_bytes=SMALL_BYTES))
+        reader = Limits(fetch_bytes=SMALL_BYTES).reader(cluster)
+        take_snapshot(cluster, out, clock, lambda _: None, reader)
     assert logs_of(out) == logs_of(taken)
+
+
+@pytest.mark.parametrize("parallel", ["1", "32"])
+def test_however_many_logs_are_read_at_once_they_are_the_same(
+    groupscope: Groupscope, taken: Path, tmp_path: Path, parallel: str
+) -> None:
+    out = tmp_path / "out"
+    with recorded_cluster(RECORDING) as address:
+        ran = groupscope(
+            "snapshot", "--bootstrap-server", address, "--out", out,
+            "--parallel", parallel, "--no-check",
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert logs_of(out) == logs_of(taken)
+    assert [each.partition for each in document(out).logs] == [
+        each.partition for each in document(taken).logs
+    ]
 
 
 def clock() -> datetime:

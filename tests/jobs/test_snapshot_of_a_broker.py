@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.brokers.asking import Asker
 from tests.brokers.broker import Addresses, Broker
 from tests.brokers.programs import Programs, fetch_programs
 from tests.brokers.releases import INTERNAL, Release, broker_settings
+from tests.brokers.snapshot_rows import may_be_cleaned, rows_below
 from tests.brokers.troupe import Troupe
 from tests.support.kafka_jars import JarsUnavailableError
 
@@ -28,9 +28,6 @@ RELEASES = ("3.9.2", "4.4.0")
 SEED = 7
 """Its settings have the cleaner come while the clients act."""
 SECONDS = 25
-OF_FILES = {"copy", "segment", "batch_position", "record_bytes"}
-"""Columns that say in which file a record lies and how it is written there: snapshots have segments
-of their own, and where the cleaner comes after one it writes times from the delete horizon on."""
 
 
 @pytest.fixture(scope="module", params=RELEASES)
@@ -87,50 +84,6 @@ def taken(
         # At once: nothing is to be cleaned any more.
         broker.kill()
     return snapshot, broker.log_dir
-
-
-def rows_below(
-    workspace: Path, ends: dict[tuple[str, int], int]
-) -> dict[str, dict[str, dict[str, Any]]]:
-    """Decoded rows of the internal topics, up to where the snapshot ends, by table and text."""
-    found = {}
-    for folder in sorted((workspace / "decoded").iterdir()):
-        table = pq.read_table(folder)
-        names = [each for each in table.column_names if each not in OF_FILES]
-        rows: list[dict[str, Any]] = table.select(names).to_pylist()
-        kept = [
-            each
-            for each in rows
-            if each["topic"] in INTERNAL
-            and each["offset"] < ends.get((each["topic"], each["partition"]), 0)
-        ]
-        found[folder.name] = {repr(each): each for each in kept}
-    return found
-
-
-def may_be_cleaned(row: dict[str, Any], tables: dict[str, dict[str, dict[str, Any]]]) -> bool:
-    """Whether a cleaner that came after the snapshot may have removed a record."""
-    if "key" not in row or row["is_tombstone"] or is_aborted(row, tables["control_markers"]):
-        return True
-    place = row["topic"], row["partition"], row["key"]
-    return any(
-        (each["topic"], each["partition"], each["key"]) == place and each["offset"] > row["offset"]
-        for rows in tables.values()
-        for each in rows.values()
-        if "key" in each
-    )
-
-
-def is_aborted(row: dict[str, Any], markers: dict[str, dict[str, Any]]) -> bool:
-    """Whether a record is of a transaction that was aborted: the first marker after it says so."""
-    whose = ("topic", "partition", "producer_id")
-    after = [
-        each
-        for each in markers.values()
-        if each["offset"] > row["offset"] and all(each[name] == row[name] for name in whose)
-    ]
-    first = min(after, key=lambda each: int(each["offset"]), default=None)
-    return row["is_transactional"] and first is not None and first["control_type"] == "ABORT"
 
 
 def test_decoded_tables_are_those_of_the_disk(

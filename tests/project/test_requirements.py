@@ -16,7 +16,7 @@ from analytics.version import PACKAGES
 from tests.support.checkout import files_of
 from tests.support.worker_environments import pins_of
 
-OF_DRIVER = {"jinja2", "kafka-python"}
+OF_DRIVER = {"cryptography", "jinja2", "kafka-python"}
 """Data Docs are drawn and snapshots are taken in the driver alone."""
 OF_SPARK = {"pyspark", "py4j"}
 """Spark brings them itself, to executors and to drivers that it starts."""

@@ -140,7 +140,7 @@ def _differences(state: ReplayedWorkspace, answers: pl.DataFrame) -> pl.DataFram
     assignments = compared.differences(ASSIGNMENT, current).join(
         given_back, place, "anti", nulls_equal=True
     )
-    looks = first.filter(pl.col("kind") == LOOK)
+    looks = first.filter((pl.col("kind") == LOOK) & pl.col("error").is_not_null())
     whys = "; ".join(looks["error"].drop_nulls().sort().to_list())
     looks = looks.head(1).with_columns(
         pl.lit(LOOK).alias("field"),

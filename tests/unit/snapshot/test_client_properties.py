@@ -74,9 +74,9 @@ REFUSED = {
         "by a config provider",
     ),
     "a login that is not used": ({"sasl.jaas.config": LOGIN}, "without effect: security.protocol"),
-    "Java's keystores": (
+    "a store of Java without its password": (
         {"security.protocol": "SSL", "ssl.truststore.location": "trust.jks"},
-        "ssl.truststore.type is not PEM",
+        "there is no ssl.truststore.password",
     ),
     "a file that is not there": (
         {
@@ -94,9 +94,9 @@ REFUSED = {
         },
         "ssl.truststore.certificates is not usable: no PEM",
     ),
-    "an inline key": (
+    "an inline key that is not declared": (
         {"security.protocol": "SSL", "ssl.keystore.key": "hunter2"},
-        "ssl.keystore.key is not supported",
+        "ssl.keystore.type is not PEM",
     ),
     "a password without a key": (
         {"security.protocol": "SSL", "ssl.key.password": "hunter2"},

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from analytics.snapshot.cluster_connection import NotAnsweredError
+from analytics.snapshot.fetch_budget import FetchBudget
 from analytics.snapshot.log_extents import Pace, Reading
 from analytics.snapshot.log_folder import LogWriter
 from analytics.snapshot.log_reading import LogReader
@@ -251,7 +252,7 @@ def test_no_more_is_fetched_of_all_logs_than_is_allowed(tmp_path: Path, more: in
     cluster = MadeCluster(WHOLE, 10)
     partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
     most = len(bytes_of(WHOLE[:1])) + more
-    reader = LogReader(cluster, Pace(1, most_bytes=most))  # type: ignore[arg-type]
+    reader = LogReader(cluster, Pace(1, budget=FetchBudget(most_bytes=most)))  # type: ignore[arg-type]
     readings = []
     for folder in (tmp_path / "0", tmp_path / "1"):
         folder.mkdir()
@@ -271,7 +272,7 @@ def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path) -> None:
     partition = Partition(0, 1, 3, [1], [1], 0, 10, None, None)
     most = len(bytes_of(WHOLE))
     with LogWriter(tmp_path, TOPIC, 0) as writer:
-        reader = LogReader(cluster, Pace(1, most_bytes=most))  # type: ignore[arg-type]
+        reader = LogReader(cluster, Pace(1, budget=FetchBudget(most_bytes=most)))  # type: ignore[arg-type]
         assert reader.read(TOPIC, partition, writer).failure is None
     (segment,) = (tmp_path / f"{TOPIC}-0").glob("*.log")
     assert segment.read_bytes() == bytes_of(WHOLE)

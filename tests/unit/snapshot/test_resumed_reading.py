@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.errors import InputNotRecognizedError
 from analytics.snapshot.earlier_snapshot import EarlierSnapshot, earlier_snapshot
+from analytics.snapshot.fetch_budget import FetchBudget
 from analytics.snapshot.log_extents import HeldLog, Pace, Reading
 from analytics.snapshot.log_folder import LogWriter
 from analytics.snapshot.log_reading import LogReader
@@ -36,7 +37,7 @@ def read(
 ) -> Reading:
     partition = Partition(0, 1, cluster.epoch, [1], [1], cluster.start, cluster.end, None, None)
     folder.mkdir(exist_ok=True)
-    pace = Pace(5, 100, most_bytes=most_bytes)
+    pace = Pace(5, 100, FetchBudget(most_bytes=most_bytes))
     with LogWriter(folder, TOPIC, 0) as writer:
         return LogReader(cluster, pace).read(TOPIC, partition, writer, held)  # type: ignore[arg-type]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from analytics.snapshot import taking
 from analytics.snapshot.cluster_description import LogEdges, Topics
-from analytics.snapshot.log_extents import Reading
+from analytics.snapshot.log_extents import FETCH_BYTES, Reading
 from analytics.snapshot.taking import Limits, take_snapshot
 from schemas.snapshot import Log, Partition, Snapshot, Topic, Unread
 
@@ -117,33 +116,22 @@ def test_a_topic_that_is_not_described_is_named(
     assert taken.unread == [Unread("clicks", "LEADER_NOT_AVAILABLE")]
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A clock that goes on while one sleeps only."""
-    clock = SimpleNamespace(now=0.0)
-
-    def sleep(seconds: float) -> None:
-        clock.now += seconds
-
-    monkeypatch.setattr(taking, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
-    return clock
-
-
-def test_a_rate_is_kept_on_average(clock: SimpleNamespace) -> None:
-    wait = taking._rate(Limits(bytes_a_second=100))
-    wait(250)
-    assert clock.now == 2.5
-    # What was not used while something else took its time may be caught up with.
-    clock.now = 10.0
-    wait(500)
-    assert clock.now == 10.0
-    wait(350)
-    assert clock.now == 11.0
-
-
-def test_without_a_rate_nothing_waits(clock: SimpleNamespace) -> None:
-    taking._rate(Limits())(1 << 40)
-    assert clock.now == 0.0
+@pytest.mark.parametrize(
+    ("rate", "parallel", "fetch_bytes"),
+    [
+        (None, 4, FETCH_BYTES),
+        (1 << 40, 4, FETCH_BYTES),
+        (8_000, 4, 2_000),
+        (8_000, 1, 8_000),
+        (2, 4, 1),
+    ],
+)
+def test_answers_that_come_at_once_are_of_a_second(
+    rate: int | None, parallel: int, fetch_bytes: int
+) -> None:
+    limits = Limits(bytes_a_second=rate, parallel=parallel)
+    reader = limits.reader(MovingCluster({}))  # type: ignore[arg-type]
+    assert (reader._pace.fetch_bytes, reader.parallel) == (fetch_bytes, parallel)
 
 
 def snapshot_of_logs(topic: str, topic_id: str, reading: Reading) -> Snapshot:

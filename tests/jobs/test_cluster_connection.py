@@ -1,0 +1,81 @@
+"""Questions to a cluster of which a broker is gone, and those that nobody waits for any more."""
+
+from __future__ import annotations
+
+import copy
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from analytics.snapshot.client_properties import ClientSettings
+from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError
+from tests.support.recorded_cluster import METADATA, RECORDING, Request, recorded_cluster
+
+_SECONDS = 30
+
+
+def all_topics() -> Any:
+    from kafka.protocol.metadata import MetadataRequest  # noqa: PLC0415
+
+    return MetadataRequest(topics=None, allow_auto_topic_creation=False)
+
+
+@pytest.fixture
+def cluster() -> Iterator[ClusterConnection]:
+    with (
+        recorded_cluster(RECORDING) as address,
+        ClusterConnection(address, ClientSettings(), 10) as connection,
+    ):
+        yield connection
+
+
+def test_what_any_broker_answers_is_asked_of_another_where_one_is_gone(
+    cluster: ClusterConnection,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = server.getsockname()[1]
+    described = cluster.ask(all_topics())
+    gone = copy.copy(described.brokers[0])
+    gone.node_id, gone.port = 2, closed
+    described.brokers.append(gone)
+    for _ in range(6):
+        # An answer has the recorded brokers only.
+        cluster.note_brokers(described)
+        assert cluster.nodes == [1, 2]
+        assert cluster.ask(all_topics()).topics
+    with pytest.raises(NotAnsweredError):
+        cluster.ask(all_topics(), 2)
+
+
+def test_whoever_waits_hears_that_nothing_is_asked_any_more() -> None:
+    asked, ended = threading.Event(), threading.Event()
+
+    def silent(request: Request, response: bytes) -> bytes:
+        if request.api == METADATA and asked.is_set():
+            ended.wait(_SECONDS)
+        return response
+
+    heard = []
+
+    def wait_for_an_answer(cluster: ClusterConnection) -> None:
+        try:
+            cluster.ask(all_topics(), 1)
+        except NotAnsweredError as error:
+            heard.append(error)
+
+    with (
+        recorded_cluster(RECORDING, silent) as address,
+        ClusterConnection(address, ClientSettings(), _SECONDS) as cluster,
+    ):
+        asked.set()
+        waiting = threading.Thread(target=wait_for_an_answer, args=(cluster,))
+        waiting.start()
+        cluster.abandon()
+        waiting.join(_SECONDS)
+        assert len(heard) == 1
+        with pytest.raises(NotAnsweredError, match="no longer asked"):
+            cluster.ask(all_topics(), 1)
+        ended.set()
