@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from analytics.locations import open_location
 from analytics.replay.log.row_columns import polars_rows
+from analytics.replayed.wanted_rows import Wanted
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parted_table import PartedTable
 from analytics.tables.stored_tables import EVERY, EVERYTHING
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 GROUP: Final = "group_id"
 """The column that says of which group a row is."""
-
-Keep = Callable[[pl.DataFrame], pl.DataFrame]
-"""Returns the rows of some that are wanted; for Spark a function of a module, or a partial."""
 
 
 def frame_of(rows: pa.Table) -> pl.DataFrame:
@@ -57,7 +55,7 @@ class StoredGroups:
         name: Its name.
         columns: Those that are read.
         where: Which rows are; None is all.
-        keep: Takes those that are read, and returns those that are wanted; None is all.
+        wanted: Which of those that are read are wanted; None is all.
         left_out: Columns that say of which group a row is, and nothing more.
         paths: Its files that are read; None is all.
     """
@@ -66,7 +64,7 @@ class StoredGroups:
     name: str
     columns: Sequence[str]
     where: pc.Expression | None = None
-    keep: Keep | None = None
+    wanted: Wanted | None = None
     left_out: Sequence[str] = ()
     paths: tuple[str, ...] | None = None
 
@@ -105,9 +103,20 @@ class StoredGroups:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
+        yield from map(frame_of, self._tables())
+
+    def _tables(self) -> Iterator[pa.Table]:
         where = EVERY if self.where is None else self.where
-        for each in self.tables.pieces(self.name, self.columns, where, self.paths):
-            yield _wanted_rows(frame_of(each), self.keep)
+        is_some = self.where is not None or self.tables.selection != EVERYTHING
+        if self.wanted is None or is_some:
+            for each in self.tables.pieces(self.name, self.columns, where, self.paths):
+                yield each if self.wanted is None else self.wanted.of(each)
+            return
+        yield from self.tables.pieces(self.name, self.columns, files=())
+        filesystem = self.tables.workspace.filesystem
+        for path in self.tables.files(self.name) if self.paths is None else self.paths:
+            with reading(path), filesystem.open_input_file(path) as source:
+                yield from self.wanted.of_file(source, self.columns)
 
 
 @dataclass(frozen=True)
@@ -117,13 +126,13 @@ class PartedGroups:
     Attributes:
         table: The table.
         columns: Those that are read.
-        keep: Takes those that are read, and returns those that are wanted; None is all.
+        wanted: Which of those that are read are wanted; None is all.
         left_out: Columns that say of which group a row is, and nothing more.
     """
 
     table: PartedTable
     columns: Sequence[str]
-    keep: Keep | None = None
+    wanted: Wanted | None = None
     left_out: Sequence[str] = ()
 
     def by_file(self) -> Iterator[GroupFile]:
@@ -152,8 +161,24 @@ class PartedGroups:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
-        for each in self.table.scan(self.columns):
-            yield _wanted_rows(polars_rows(each), self.keep)
+        yield from map(polars_rows, self._tables())
+
+    def _tables(self) -> Iterator[pa.Table]:
+        table, wanted = self.table, self.wanted
+        if wanted is None or table.condition is not None:
+            for each in table.scan(self.columns):
+                yield each if wanted is None else wanted.of(each)
+            return
+        nothing = table.schema.empty_table().select(self.columns)
+        yield nothing
+        for part in table.parts:
+            if not isinstance(part, str):
+                yield wanted.of(part.select(self.columns))
+                continue
+            filesystem, path = open_location(part)
+            with reading(path), filesystem.open_input_file(path) as source:
+                for each in wanted.of_file(source, self.columns):
+                    yield each.cast(nothing.schema)
 
 
 GroupFiles = StoredGroups | PartedGroups
@@ -184,10 +209,6 @@ class GroupFile(NamedTuple):
 def _file_of(source: pa.NativeFile, files: GroupFiles) -> GroupFile:
     footer = pq.read_metadata(source)
     return GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
-
-
-def _wanted_rows(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
-    return rows if keep is None else keep(rows)
 
 
 def whole(source: GroupRows | GroupFiles) -> pl.DataFrame:

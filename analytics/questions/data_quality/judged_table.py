@@ -216,7 +216,8 @@ def _paired(code: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int
 
 def _encoded(values: pa.Array) -> NDArray[np.int64]:
     """Return the number of each value, null among them, in order of appearance: no sort."""
-    return values.dictionary_encode("encode").indices.to_numpy().astype(np.int64)
+    numbers: NDArray[np.int64] = values.dictionary_encode("encode").indices.to_numpy()
+    return numbers.astype(np.int64)
 
 
 def _numbers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
