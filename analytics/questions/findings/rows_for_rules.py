@@ -224,6 +224,9 @@ def records_in(
         if name.startswith(_RECORDS):
             table = name.removeprefix(_RECORDS)
             theirs = pl.concat(groups[table]).unique()
+            if theirs.is_empty():
+                # No rule looks for a record in it: it is not even read.
+                continue
             found[table] = part[name].filter(pl.col(_GROUP).is_in(theirs.implode()))
     return found
 
