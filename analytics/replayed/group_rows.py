@@ -11,11 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from analytics.locations import open_location
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.wanted_rows import Wanted
 from analytics.tables.buckets import GroupBucket
+from analytics.tables.parquet_frames import frames_of_file
 from analytics.tables.parted_table import PartedTable
 from analytics.tables.stored_tables import EVERY, EVERYTHING
 from analytics.workspace import reading
@@ -103,20 +105,16 @@ class StoredGroups:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
-        yield from map(frame_of, self._tables())
-
-    def _tables(self) -> Iterator[pa.Table]:
         where = EVERY if self.where is None else self.where
-        is_some = self.where is not None or self.tables.selection != EVERYTHING
-        if self.wanted is None or is_some:
-            for each in self.tables.pieces(self.name, self.columns, where, self.paths):
-                yield each if self.wanted is None else self.wanted.of(each)
-            return
-        yield from self.tables.pieces(self.name, self.columns, files=())
         filesystem = self.tables.workspace.filesystem
-        for path in self.tables.files(self.name) if self.paths is None else self.paths:
-            with reading(path), filesystem.open_input_file(path) as source:
-                yield from self.wanted.of_file(source, self.columns)
+        has_all = self.where is None and self.tables.selection == EVERYTHING
+        if not (has_all and isinstance(filesystem, LocalFileSystem)):
+            for each in self.tables.pieces(self.name, self.columns, where, self.paths):
+                yield frame_of(each if self.wanted is None else self.wanted.of(each))
+            return
+        nothing = next(self.tables.pieces(self.name, self.columns, files=()))
+        paths = self.tables.files(self.name) if self.paths is None else self.paths
+        yield from _frames(frame_of(nothing), paths, self.wanted)
 
 
 @dataclass(frozen=True)
@@ -161,24 +159,27 @@ class PartedGroups:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
-        yield from map(polars_rows, self._tables())
-
-    def _tables(self) -> Iterator[pa.Table]:
         table, wanted = self.table, self.wanted
-        if wanted is None or table.condition is not None:
-            for each in table.scan(self.columns):
-                yield each if wanted is None else wanted.of(each)
+        places = [open_location(each) for each in table.parts if isinstance(each, str)]
+        are_here = all(isinstance(filesystem, LocalFileSystem) for filesystem, _ in places)
+        if table.condition is None and are_here and len(places) == len(table.parts):
+            nothing = polars_rows(table.schema.empty_table().select(self.columns))
+            yield from _frames(nothing, [path for _, path in places], wanted)
             return
-        nothing = table.schema.empty_table().select(self.columns)
-        yield nothing
-        for part in table.parts:
-            if not isinstance(part, str):
-                yield wanted.of(part.select(self.columns))
-                continue
-            filesystem, path = open_location(part)
-            with reading(path), filesystem.open_input_file(path) as source:
-                for each in wanted.of_file(source, self.columns):
-                    yield each.cast(nothing.schema)
+        for each in table.scan(self.columns):
+            yield polars_rows(each if wanted is None else wanted.of(each))
+
+
+def _frames(
+    nothing: pl.DataFrame, paths: Sequence[str], wanted: Wanted | None
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of files on a disk, some after the others; at least one frame."""
+    yield nothing
+    for path in paths:
+        with reading(path):
+            for each in frames_of_file(path, nothing.columns):
+                rows = each.cast(dict(nothing.schema))
+                yield rows if wanted is None else wanted.of_frame(rows)
 
 
 GroupFiles = StoredGroups | PartedGroups

@@ -1,22 +1,14 @@
-"""Rows of Parquet files of which a few columns tell whether they are wanted.
-
-Others are long, and of few rows: where no row of a row group is wanted, they are not decoded.
-"""
+"""Which rows of a table are wanted, as some of its columns tell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from analytics.tables.buckets import packed
-
-_AT_ONCE: Final = 300_000
-"""So many rows are looked at together, about."""
+from analytics.replay.log.row_columns import arrow_rows
 
 
 class Wanted(NamedTuple):
@@ -35,41 +27,8 @@ class Wanted(NamedTuple):
         """Return those of some rows that are wanted."""
         return rows.filter(self.mask(rows)) if rows.num_rows else rows
 
-    def of_file(self, source: pa.NativeFile, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield columns of the rows of a Parquet file that are wanted, in their order.
-
-        Raises:
-            KeyError: The file has no such column.
-        """
-        file = pq.ParquetFile(source)
-        footer = file.metadata
-        counts = {each: footer.row_group(each).num_rows for each in range(footer.num_row_groups)}
-        for lot in packed(counts, _AT_ONCE):
-            yield from self._of_row_groups(file, {each: counts[each] for each in lot}, columns)
-
-    def _of_row_groups(
-        self, file: pq.ParquetFile, counts: Mapping[int, int], columns: Sequence[str]
-    ) -> Iterator[pa.Table]:
-        """Yield the same of row groups, of which it is known how many rows each has."""
-        telling = file.read_row_groups(list(counts), columns=list(self.told_by))
-        telling = telling.select(list(self.told_by))
-        if not telling.num_rows:
-            return
-        mask = self.mask(telling)
-        ends = dict(zip(counts, accumulate(counts.values()), strict=True))
-        masks = {each: mask.slice(ends[each] - count, count) for each, count in counts.items()}
-        some = [each for each, of_rows in masks.items() if pc.any(of_rows).as_py()]
-        if not some:
-            return
-        rows = pa.concat_tables(
-            telling.slice(ends[each] - counts[each], counts[each]) for each in some
-        )
-        rest = [each for each in columns if each not in self.told_by]
-        if rest:
-            others = file.read_row_groups(some, columns=rest)
-            for name in rest:
-                rows = rows.append_column(others.schema.field(name), others[name])
-        kept = pa.chunked_array(
-            [chunk for each in some for chunk in masks[each].chunks], pa.bool_()
-        )
-        yield rows.select(list(columns)).filter(kept)
+    def of_frame(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the same: what is not wanted never becomes a table of Arrow."""
+        if rows.is_empty():
+            return rows
+        return rows.filter(pl.Series(self.mask(arrow_rows(rows.select(self.told_by)))))
