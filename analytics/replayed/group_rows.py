@@ -178,7 +178,7 @@ def _frames(
     for path in paths:
         with reading(path):
             for each in frames_of_file(path, nothing.columns):
-                rows = each.cast(dict(nothing.schema))
+                rows = each.cast(nothing.schema)
                 yield rows if wanted is None else wanted.of_frame(rows)
 
 
