@@ -229,15 +229,20 @@ class FindingRule:
 
     def columns(self) -> set[str]:
         """Return the columns of its table that it reads."""
-        named = {condition["column"] for condition in self.where}
-        for condition in self.where:
-            named |= {each["column"] for each in condition.values() if isinstance(each, Mapping)}
+        named = self.columns_of_conditions()
         named |= {each["column"] for each in self.values.values() if "column" in each}
         named |= set() if self.since is None else {self.since["column"]} - {RECORD_AT}
         named |= self.joined_by()
         found_by = {each for each in self.record.values() if not each.startswith("__")}
         given_back = set() if self.restore is None else self.restore.columns()
         return named | set(self.per) | found_by | given_back
+
+    def columns_of_conditions(self) -> set[str]:
+        """Return the columns of its table that tell which rows it is about."""
+        named = {condition["column"] for condition in self.where}
+        for condition in self.where:
+            named |= {each["column"] for each in condition.values() if isinstance(each, Mapping)}
+        return named
 
     def commands(self) -> list[str]:
         """Return the commands that it advises."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -11,10 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from analytics.locations import open_location
 from analytics.replay.log.row_columns import polars_rows
+from analytics.replayed.wanted_rows import Wanted
 from analytics.tables.buckets import GroupBucket
+from analytics.tables.parquet_frames import frames_of_file
 from analytics.tables.parted_table import PartedTable
 from analytics.tables.stored_tables import EVERY, EVERYTHING
 from analytics.workspace import reading
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
 
 GROUP: Final = "group_id"
 """The column that says of which group a row is."""
-
-Keep = Callable[[pl.DataFrame], pl.DataFrame]
-"""Returns the rows of some that are wanted; for Spark a function of a module, or a partial."""
 
 
 class GroupRows(NamedTuple):
@@ -53,7 +53,7 @@ class StoredGroups:
         name: Its name.
         columns: Those that are read.
         where: Which rows are; None is all.
-        keep: Takes those that are read, and returns those that are wanted; None is all.
+        wanted: Which of those that are read are wanted; None is all.
         left_out: Columns that say of which group a row is, and nothing more.
         paths: Its files that are read; None is all.
     """
@@ -62,7 +62,7 @@ class StoredGroups:
     name: str
     columns: Sequence[str]
     where: pc.Expression | None = None
-    keep: Keep | None = None
+    wanted: Wanted | None = None
     left_out: Sequence[str] = ()
     paths: tuple[str, ...] | None = None
 
@@ -102,8 +102,15 @@ class StoredGroups:
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
         where = EVERY if self.where is None else self.where
-        for each in self.tables.pieces(self.name, self.columns, where, self.paths):
-            yield _wanted_rows(polars_rows(each), self.keep)
+        filesystem = self.tables.workspace.filesystem
+        has_all = self.where is None and self.tables.selection == EVERYTHING
+        if not (has_all and isinstance(filesystem, LocalFileSystem)):
+            for each in self.tables.pieces(self.name, self.columns, where, self.paths):
+                yield polars_rows(each if self.wanted is None else self.wanted.of(each))
+            return
+        nothing = next(self.tables.pieces(self.name, self.columns, files=()))
+        paths = self.tables.files(self.name) if self.paths is None else self.paths
+        yield from _frames(polars_rows(nothing), paths, self.wanted)
 
 
 @dataclass(frozen=True)
@@ -113,13 +120,13 @@ class PartedGroups:
     Attributes:
         table: The table.
         columns: Those that are read.
-        keep: Takes those that are read, and returns those that are wanted; None is all.
+        wanted: Which of those that are read are wanted; None is all.
         left_out: Columns that say of which group a row is, and nothing more.
     """
 
     table: PartedTable
     columns: Sequence[str]
-    keep: Keep | None = None
+    wanted: Wanted | None = None
     left_out: Sequence[str] = ()
 
     def by_file(self) -> Iterator[GroupFile]:
@@ -148,8 +155,27 @@ class PartedGroups:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
-        for each in self.table.scan(self.columns):
-            yield _wanted_rows(polars_rows(each), self.keep)
+        table, wanted = self.table, self.wanted
+        places = [open_location(each) for each in table.parts if isinstance(each, str)]
+        are_here = all(isinstance(filesystem, LocalFileSystem) for filesystem, _ in places)
+        if table.condition is None and are_here and len(places) == len(table.parts):
+            nothing = polars_rows(table.schema.empty_table().select(self.columns))
+            yield from _frames(nothing, [path for _, path in places], wanted)
+            return
+        for each in table.scan(self.columns):
+            yield polars_rows(each if wanted is None else wanted.of(each))
+
+
+def _frames(
+    nothing: pl.DataFrame, paths: Sequence[str], wanted: Wanted | None
+) -> Iterator[pl.DataFrame]:
+    """Yield the rows of files on a disk, some after the others; at least one frame."""
+    yield nothing
+    for path in paths:
+        with reading(path):
+            for each in frames_of_file(path, nothing.columns):
+                rows = each.cast(nothing.schema)
+                yield rows if wanted is None else wanted.of_frame(rows)
 
 
 GroupFiles = StoredGroups | PartedGroups
@@ -180,10 +206,6 @@ class GroupFile(NamedTuple):
 def _file_of(source: pa.NativeFile, files: GroupFiles) -> GroupFile:
     footer = pq.read_metadata(source)
     return GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
-
-
-def _wanted_rows(rows: pl.DataFrame, keep: Keep | None) -> pl.DataFrame:
-    return rows if keep is None else keep(rows)
 
 
 def whole(source: GroupRows | GroupFiles | RecordGroups) -> pl.DataFrame:

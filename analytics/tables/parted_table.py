@@ -21,6 +21,7 @@ from analytics.contracts import arrow_schema
 from analytics.key_order import in_key_order
 from analytics.locations import open_location
 from analytics.replay.log.row_columns import polars_rows
+from analytics.tables.parquet_frames import errors_of_arrow
 from analytics.workspace import reading
 from schemas import table
 
@@ -460,15 +461,10 @@ def _matching(part: str, condition: pl.Expr, columns: Sequence[str]) -> pa.Table
     """
     filesystem, path = open_location(part)
     is_here = isinstance(filesystem, fs.LocalFileSystem)
-    with reading(path):
-        try:
-            source = path if is_here else filesystem.open_input_file(path).read()
-            rows = pl.scan_parquet(source, glob=False, row_index_name=_NTH)
-            found = rows.filter(condition).select(columns).collect()
-        except pl.exceptions.ColumnNotFoundError as error:
-            raise KeyError(f"No match for FieldRef: {error}") from error
-        except pl.exceptions.PolarsError as error:
-            raise pa.ArrowInvalid(str(error)) from error
+    with reading(path), errors_of_arrow():
+        source = path if is_here else filesystem.open_input_file(path).read()
+        rows = pl.scan_parquet(source, glob=False, row_index_name=_NTH)
+        found = rows.filter(condition).select(columns).collect()
         return found.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner
+from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.advice import (
     OF_GROUP,
     SPANS,
@@ -39,6 +39,7 @@ from analytics.questions.findings.rows_for_rules import (
     JudgedTables,
     records_in,
     rows_for_rules,
+    rows_to_give_back,
 )
 from analytics.questions.findings.wording import Phrasing
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
@@ -155,7 +156,8 @@ def judged_in_parts(
         as_of = judgement.as_of
         with rows_for_rules(by_group, tables, stored, as_of, runner.folder) as read:
             its = replace(judgement, rules=by_group)
-            make = partial(_findings_of_part, its, _given_back(its, read, runner))
+            given_back = _given_back(its, tables, runner) if len(read) > 1 else {}
+            make = partial(_findings_of_part, its, given_back)
             made = runner.run(make, read, {_PART: WORST_FIRST})
         parts += made.tables[_PART].parts
         sums += made.sums
@@ -214,18 +216,19 @@ def _findings_of_part(
 
 
 def _given_back(
-    judgement: Judgement, parts: Sequence[GroupPart], runner: PartRunner
+    judgement: Judgement, tables: JudgedTables, runner: PartRunner
 ) -> dict[str, RestoreCommands]:
-    """Return by rule the commands that serve groups of several parts; none where there is one."""
+    """Return by rule the commands that serve groups of several parts."""
     restoring = [each for each in judgement.rules if each.restore is not None]
-    if len(parts) == 1 or not restoring:
+    if not restoring:
         return {}
     names = {each.name: f"spans_{each.name}" for each in restoring}
-    made = runner.run(
-        partial(_spans_of_part, restoring, names, judgement.as_of),
-        parts,
-        dict.fromkeys(names.values(), SPANS),
-    )
+    with rows_to_give_back(restoring, tables, judgement.as_of, runner.folder) as parts:
+        made = runner.run(
+            partial(_spans_of_part, restoring, names, judgement.as_of),
+            parts,
+            dict.fromkeys(names.values(), SPANS),
+        )
     return {
         rule: shared_commands(map(polars_rows, made.tables[name].pieces()))
         for rule, name in names.items()

@@ -38,6 +38,7 @@ from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import PartedGroups, StoredGroups
 from analytics.replayed.replayed_workspace import instant_of
+from analytics.replayed.wanted_rows import Wanted
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import SEVERITIES, FindingRule, record_sources
@@ -135,14 +136,17 @@ def _audited_groups(
     sources: dict[str, GroupFiles] = {
         name: StoredGroups(stored, name, columns) for name, columns in there.items()
     }
-    sources["findings"] = PartedGroups(findings, ["group_id", "severity"], _of_groups)
+    sources["findings"] = PartedGroups(findings, ["group_id", "severity"], _OF_GROUPS)
     with whole_group_parts(sources, AT_ONCE, state.runner.folder) as parts:
         made = state.runner.run(_audited_part, parts, {"audited_groups": WORST_FIRST})
     return made.tables["audited_groups"], counts_together(made.sums)
 
 
-def _of_groups(findings: pl.DataFrame) -> pl.DataFrame:
-    return findings.drop_nulls("group_id")
+def _are_of_groups(findings: pa.Table) -> pa.ChunkedArray:
+    return pc.is_valid(findings["group_id"])
+
+
+_OF_GROUPS: Final = Wanted(["group_id"], _are_of_groups)
 
 
 def _audited_part(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:

@@ -17,8 +17,8 @@ from analytics.questions.findings.advice import GROUPS, OF_GROUP
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.evidence import columns_of_records, tables_of_records
 from analytics.questions.findings.finding_rows import mask_of
-from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.group_rows import PartedGroups, StoredGroups
+from analytics.replayed.wanted_rows import Wanted
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas import table, tables
@@ -162,11 +162,10 @@ def rows_for_rules(
         as_of: The instant asked about.
         beside: As `whole_group_parts` takes it.
     """
-    by_table: dict[str, list[FindingRule]] = {}
-    for rule in rules:
-        by_table.setdefault(rule.table, []).append(rule)
+    by_table = _by_table(rules)
     judged: dict[str, GroupFiles] = {
-        name: _groups_of(tables[name], its, as_of) for name, its in by_table.items()
+        name: _groups_of(tables[name], its, as_of, _columns_for(its, tables[name]))
+        for name, its in by_table.items()
     }
     records = {
         _RECORDS + name: StoredGroups(stored, name, columns)
@@ -174,6 +173,37 @@ def rows_for_rules(
     }
     with whole_group_parts({**judged, **records}, AT_ONCE, beside) as parts:
         yield parts
+
+
+@contextmanager
+def rows_to_give_back(
+    rules: Sequence[FindingRule], tables: JudgedTables, as_of: datetime, beside: str | None
+) -> Iterator[Sequence[GroupPart]]:
+    """Give what `lost_spans` takes, in parts of whole groups, as long as the parts are needed.
+
+    Args:
+        rules: Those whose suggestions give offsets back.
+        tables: Those that they are applied to, by name.
+        as_of: The instant asked about.
+        beside: As `whole_group_parts` takes it.
+    """
+    sources: dict[str, GroupFiles] = {}
+    for name, its in _by_table(rules).items():
+        read = set().union(
+            *(rule.columns_of_conditions() for rule in its),
+            *(rule.restore.columns() for rule in its if rule.restore is not None),
+        )
+        columns = [each for each in tables[name].column_names if each in read]
+        sources[name] = _groups_of(tables[name], its, as_of, columns)
+    with whole_group_parts(sources, AT_ONCE, beside) as parts:
+        yield parts
+
+
+def _by_table(rules: Sequence[FindingRule]) -> dict[str, list[FindingRule]]:
+    found: dict[str, list[FindingRule]] = {}
+    for rule in rules:
+        found.setdefault(rule.table, []).append(rule)
+    return found
 
 
 def records_in(
@@ -194,28 +224,34 @@ def records_in(
         if name.startswith(_RECORDS):
             table = name.removeprefix(_RECORDS)
             theirs = pl.concat(groups[table]).unique()
+            if theirs.is_empty():
+                # No rule looks for a record in it: it is not even read.
+                continue
             found[table] = part[name].filter(pl.col(_GROUP).is_in(theirs.implode()))
     return found
 
 
 def _groups_of(
-    table: pa.Table | PartedTable | StoredRows, rules: Sequence[FindingRule], as_of: datetime
+    table: pa.Table | PartedTable | StoredRows,
+    rules: Sequence[FindingRule],
+    as_of: datetime,
+    columns: Sequence[str],
 ) -> GroupFiles:
-    """Return what reads the rows of a table that one of the rules is about."""
-    keep = partial(_chosen, rules, as_of)
-    columns = _columns_for(rules, table)
+    """Return what reads columns of the rows of a table that one of the rules is about."""
+    told_by = set().union(*(rule.columns_of_conditions() for rule in rules))
+    wanted = Wanted(
+        [each for each in columns if each in told_by], partial(_are_chosen, rules, as_of)
+    )
     if isinstance(table, StoredRows):
-        return StoredGroups(table.tables, table.name, columns, keep=keep)
+        return StoredGroups(table.tables, table.name, columns, wanted=wanted)
     parted = PartedTable.held(table) if isinstance(table, pa.Table) else table
-    return PartedGroups(parted, columns, keep)
+    return PartedGroups(parted, columns, wanted)
 
 
-def _chosen(rules: Sequence[FindingRule], as_of: datetime, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that one of the rules is about."""
-    if rows.is_empty():
-        return rows
-    piece = arrow_rows(rows)
-    return rows.filter(pl.Series(reduce(pc.or_, [mask_of(each, piece, as_of) for each in rules])))
+def _are_chosen(rules: Sequence[FindingRule], as_of: datetime, rows: pa.Table) -> pa.ChunkedArray:
+    """Return of each row whether one of the rules is about it."""
+    masks = [mask_of(each, rows, as_of) for each in rules]
+    return reduce(pc.or_, masks)
 
 
 def _tables_there(rules: Sequence[FindingRule], stored: StoredTables) -> dict[str, list[str]]:

@@ -22,6 +22,7 @@ from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.replayed.group_rows import GroupRows, PartedGroups, StoredGroups
 from analytics.replayed.whole_groups import stored_parts, whole_group_parts
 from analytics.tables.buckets import GroupBucket
+from analytics.tables.parquet_frames import frames_of_file
 from analytics.tables.parted_table import BY_GROUP, PartedTable
 from analytics.tables.staged_tables import write_parts, write_rows
 from analytics.tables.stored_tables import StoredTables, folder_of
@@ -130,13 +131,12 @@ def test_files_that_say_their_groups_are_read_once_and_laid_out_nowhere(
 ) -> None:
     monkeypatch.setattr("analytics.replayed.whole_groups._laid_out", None)
     read: Counter[str] = Counter()
-    pieces = StoredTables.pieces
 
-    def counted(self: StoredTables, *args: Any) -> Iterator[pa.Table]:
-        read.update(args[3])
-        return pieces(self, *args)
+    def counted(path: str, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        read[path] += 1
+        return frames_of_file(path, columns)
 
-    monkeypatch.setattr(StoredTables, "pieces", counted)
+    monkeypatch.setattr("analytics.replayed.group_rows.frames_of_file", counted)
     tables = StoredTables(bucketed)
     with stored_parts(tables, NEEDED, 8) as parts:
         assert [each.groups for each in parts] == [GroupBucket(number, 4) for number in range(4)]
