@@ -39,6 +39,7 @@ BENCHMARKS = (
         "one_core",
         "many_commits",
         "sizing",
+        "audit_sizing",
     ),
 )
 PEERS = ("peers", "fetching")
