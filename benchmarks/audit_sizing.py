@@ -1,6 +1,6 @@
-"""How time and memory of `audit` grow with a dump: `benchmarks.sizing`, which takes an hour of it.
+"""How time and memory of `audit` grow with a dump: see `benchmarks.sizing`.
 
-python -m benchmarks audit_sizing --large 11860MB    100 million commits, and parts of it
+``python -m benchmarks audit_sizing --large 11860MB`` takes more than an hour.
 """
 
 from __future__ import annotations

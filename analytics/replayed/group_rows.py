@@ -15,7 +15,7 @@ from pyarrow.fs import LocalFileSystem
 
 from analytics.locations import open_location
 from analytics.replay.log.row_columns import polars_rows
-from analytics.replayed.wanted_rows import Wanted
+from analytics.replayed.row_condition import RowCondition
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parquet_frames import frames_of_file
 from analytics.tables.parted_table import PartedTable
@@ -53,7 +53,7 @@ class StoredGroups:
         name: Its name.
         columns: Those that are read.
         where: Which rows are; None is all.
-        wanted: Which of those that are read are wanted; None is all.
+        condition: Which of those that are read are wanted; None is all.
         left_out: Columns that say of which group a row is, and nothing more.
         paths: Its files that are read; None is all.
     """
@@ -62,7 +62,7 @@ class StoredGroups:
     name: str
     columns: Sequence[str]
     where: pc.Expression | None = None
-    wanted: Wanted | None = None
+    condition: RowCondition | None = None
     left_out: Sequence[str] = ()
     paths: tuple[str, ...] | None = None
 
@@ -106,11 +106,11 @@ class StoredGroups:
         has_all = self.where is None and self.tables.selection == EVERYTHING
         if not (has_all and isinstance(filesystem, LocalFileSystem)):
             for each in self.tables.pieces(self.name, self.columns, where, self.paths):
-                yield polars_rows(each if self.wanted is None else self.wanted.of(each))
+                yield polars_rows(each if self.condition is None else self.condition.of(each))
             return
         nothing = next(self.tables.pieces(self.name, self.columns, files=()))
         paths = self.tables.files(self.name) if self.paths is None else self.paths
-        yield from _frames(polars_rows(nothing), paths, self.wanted)
+        yield from _frames(polars_rows(nothing), paths, self.condition)
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ class PartedGroups:
     Attributes:
         table: The table.
         columns: Those that are read.
-        wanted: Which of those that are read are wanted; None is all.
+        condition: Which of those that are read are wanted; None is all.
         left_out: Columns that say of which group a row is, and nothing more.
     """
 
     table: PartedTable
     columns: Sequence[str]
-    wanted: Wanted | None = None
+    condition: RowCondition | None = None
     left_out: Sequence[str] = ()
 
     def by_file(self) -> Iterator[GroupFile]:
@@ -155,19 +155,19 @@ class PartedGroups:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows, some after the others; at least one frame."""
-        table, wanted = self.table, self.wanted
+        table, condition = self.table, self.condition
         places = [open_location(each) for each in table.parts if isinstance(each, str)]
         are_here = all(isinstance(filesystem, LocalFileSystem) for filesystem, _ in places)
         if table.condition is None and are_here and len(places) == len(table.parts):
             nothing = polars_rows(table.schema.empty_table().select(self.columns))
-            yield from _frames(nothing, [path for _, path in places], wanted)
+            yield from _frames(nothing, [path for _, path in places], condition)
             return
         for each in table.scan(self.columns):
-            yield polars_rows(each if wanted is None else wanted.of(each))
+            yield polars_rows(each if condition is None else condition.of(each))
 
 
 def _frames(
-    nothing: pl.DataFrame, paths: Sequence[str], wanted: Wanted | None
+    nothing: pl.DataFrame, paths: Sequence[str], condition: RowCondition | None
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of files on a disk, some after the others; at least one frame."""
     yield nothing
@@ -175,7 +175,7 @@ def _frames(
         with reading(path):
             for each in frames_of_file(path, nothing.columns):
                 rows = each.cast(nothing.schema)
-                yield rows if wanted is None else wanted.of_frame(rows)
+                yield rows if condition is None else condition.of_frame(rows)
 
 
 GroupFiles = StoredGroups | PartedGroups

@@ -158,7 +158,7 @@ LOCALLY = {
 ON_A_CLUSTER = {
     # What cannot read a file fails at once and is free again: it would be given every next try.
     "spark.excludeOnFailure.enabled": "true",
-    # Each core of an executor has a worker, which would start a thread for each core of its machine.
+    # Each core has a worker, which would else start a thread for each core of its machine.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
 }
 """What suits several machines, of which one may lack a disk."""

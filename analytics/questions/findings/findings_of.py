@@ -38,7 +38,7 @@ from analytics.questions.findings.rows_for_rules import JudgedTables
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import PartedGroups, StoredGroups
 from analytics.replayed.replayed_workspace import instant_of
-from analytics.replayed.wanted_rows import Wanted
+from analytics.replayed.row_condition import RowCondition
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import SEVERITIES, FindingRule, record_sources
@@ -146,7 +146,7 @@ def _are_of_groups(findings: pa.Table) -> pa.ChunkedArray:
     return pc.is_valid(findings["group_id"])
 
 
-_OF_GROUPS: Final = Wanted(["group_id"], _are_of_groups)
+_OF_GROUPS: Final = RowCondition(["group_id"], _are_of_groups)
 
 
 def _audited_part(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:

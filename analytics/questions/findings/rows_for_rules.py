@@ -18,7 +18,7 @@ from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.evidence import columns_of_records, tables_of_records
 from analytics.questions.findings.finding_rows import mask_of
 from analytics.replayed.group_rows import PartedGroups, StoredGroups
-from analytics.replayed.wanted_rows import Wanted
+from analytics.replayed.row_condition import RowCondition
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas import table, tables
@@ -238,14 +238,14 @@ def _groups_of(
     columns: Sequence[str],
 ) -> GroupFiles:
     """Return what reads columns of the rows of a table that one of the rules is about."""
-    told_by = set().union(*(rule.columns_of_conditions() for rule in rules))
-    wanted = Wanted(
-        [each for each in columns if each in told_by], partial(_are_chosen, rules, as_of)
+    looked_at = set().union(*(rule.columns_of_conditions() for rule in rules))
+    condition = RowCondition(
+        [each for each in columns if each in looked_at], partial(_are_chosen, rules, as_of)
     )
     if isinstance(table, StoredRows):
-        return StoredGroups(table.tables, table.name, columns, wanted=wanted)
+        return StoredGroups(table.tables, table.name, columns, condition=condition)
     parted = PartedTable.held(table) if isinstance(table, pa.Table) else table
-    return PartedGroups(parted, columns, wanted)
+    return PartedGroups(parted, columns, condition)
 
 
 def _are_chosen(rules: Sequence[FindingRule], as_of: datetime, rows: pa.Table) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analytics.replayed.wanted_rows import Wanted
+from analytics.replayed.row_condition import RowCondition
 
 _ROWS = {"verdict": ["lost", None, "kept", "lost"], "offset": [1, 2, 3, 4]}
 
@@ -17,7 +17,7 @@ def _are_lost(rows: pa.Table) -> pa.ChunkedArray:
     return pc.fill_null(pc.equal(rows["verdict"], "lost"), fill_value=False)
 
 
-_LOST = Wanted(["verdict"], _are_lost)
+_LOST = RowCondition(["verdict"], _are_lost)
 
 
 def test_rows_that_are_wanted_stay_whole_and_in_their_order() -> None:

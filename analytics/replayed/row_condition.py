@@ -11,16 +11,16 @@ import pyarrow as pa
 from analytics.replay.log.row_columns import arrow_rows
 
 
-class Wanted(NamedTuple):
+class RowCondition(NamedTuple):
     """Which rows are wanted.
 
     Attributes:
-        told_by: The columns that tell it.
+        columns: The columns that tell it.
         mask: Says it of each of some rows, of at least one, with those columns; for Spark a
             function of a module, or a partial of one.
     """
 
-    told_by: Sequence[str]
+    columns: Sequence[str]
     mask: Callable[[pa.Table], pa.ChunkedArray]
 
     def of(self, rows: pa.Table) -> pa.Table:
@@ -31,4 +31,4 @@ class Wanted(NamedTuple):
         """Return the same: what is not wanted never becomes a table of Arrow."""
         if rows.is_empty():
             return rows
-        return rows.filter(pl.Series(self.mask(arrow_rows(rows.select(self.told_by)))))
+        return rows.filter(pl.Series(self.mask(arrow_rows(rows.select(self.columns)))))
