@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import EnvironmentUnfitError, SettingRefusedError
@@ -33,9 +35,11 @@ class ComparedRuns:
     """
 
     runs: tuple[AuditedRun, ...]
-    _parts: TemporaryDirectory[str] = field(
-        default_factory=lambda: TemporaryDirectory(prefix="groupscope-"), repr=False
-    )
+    _parts: str = field(default_factory=lambda: mkdtemp(prefix="groupscope-"), repr=False)
+
+    def __post_init__(self) -> None:
+        """Let the folder of parts go with the runs: nobody closes them."""
+        finalize(self, rmtree, self._parts, ignore_errors=True)
 
     def trend(self, disk_bytes: int | None = None, most: int = 20) -> Answered:
         """Return how audits changed from one to the next, as `groupscope trend` does.
@@ -52,7 +56,7 @@ class ComparedRuns:
             WorkspaceError: A table cannot be read.
         """
         settings = TrendSettings(disk_bytes, most)
-        return _Trend(self, trend(self.runs, settings, PartRunner(self._parts.name)))
+        return _Trend(self, trend(self.runs, settings, PartRunner(self._parts)))
 
     def __repr__(self) -> str:
         return f"<runs of audits: {', '.join(each.name for each in self.runs)}>"

@@ -40,7 +40,7 @@ def test_tasks_find_what_this_process_does(
     runner = PartRunner(str(tmp_path), on_spark)
     with replayed(Console(quiet=True), inputs=[str(failover_audited)], needs=NEEDS) as state:
         whole = findings_of(state, judged_tables(state), ASKED_OF, PHRASING)
-        monkeypatch.setattr(rows_for_rules, "AT_ONCE", 200)
+        monkeypatch.setattr(rows_for_rules, "AT_ONCE", 20)
         in_tasks = replace(state, runner=runner)
         found = findings_of(in_tasks, judged_tables(in_tasks), ASKED_OF, PHRASING)
     rows = whole.findings.whole()
