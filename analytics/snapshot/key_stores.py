@@ -37,6 +37,9 @@ _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----",
 _CERTIFICATE: Final = "CERTIFICATE"
 _PRIVATE_KEY: Final = "PRIVATE KEY"
 _KEYTOOL_SECONDS: Final = 60
+_IN_ENGLISH: Final = "-J-Duser.language=en"
+_KEYTOOL_READ: Final = "keytool error"
+"""How it begins what it says of a store."""
 _OLD_PASSWORD, _NEW_PASSWORD = "GROUPSCOPE_STORE_PASSWORD", "GROUPSCOPE_COPY_PASSWORD"
 """Names of variables that `keytool` takes passwords from."""
 
@@ -192,7 +195,7 @@ def _of_jks(path: str, password: str, key_password: str) -> bytes:
         copy = Path(folder, "store.p12")
         source = ["-srckeystore", path, "-srcstoretype", "JKS", "-srcstorepass:env", _OLD_PASSWORD]
         target = ["-destkeystore", str(copy), "-deststoretype", "PKCS12"]
-        command = [program, "-importkeystore", *source, *target, "-deststorepass:env"]
+        command = [program, _IN_ENGLISH, "-importkeystore", *source, *target, "-deststorepass:env"]
         try:
             subprocess.run(  # noqa: S603 - the tool of the Java that is there
                 [*command, _NEW_PASSWORD],
@@ -205,7 +208,12 @@ def _of_jks(path: str, password: str, key_password: str) -> bytes:
                 check=True,
             )
             return copy.read_bytes()
-        except (subprocess.CalledProcessError, FileNotFoundError):
+        except subprocess.CalledProcessError as error:
+            if _KEYTOOL_READ not in f"{error.stdout}{error.stderr}":
+                # Java itself did not start: that says nothing of the store.
+                raise StoreUnusableError(f"JKS, and {program} does not run") from None
+            raise StoreUnusableError("damaged, or of another password") from None
+        except FileNotFoundError:
             raise StoreUnusableError("damaged, or of another password") from None
         except (OSError, subprocess.TimeoutExpired):
             raise StoreUnusableError(f"JKS, and {program} does not read it") from None

@@ -263,3 +263,16 @@ def test_without_the_library_that_reads_stores_it_is_said_what_to_install(
     keys = store(kind, "own.pkcs12", "PKCS12", PASSWORD)
     with pytest.raises(InstallationError, match=r"pip install 'cryptography>=46'"):
         context_of(folder, keys)
+
+
+def test_a_java_that_does_not_start_says_nothing_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "keytool"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho Error: Could not create the Java VM\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    (tmp_path / "trust.jks").write_bytes(b"\xfe\xed\xfe\xed")
+    with pytest.raises(InputNotRecognizedError, match=f"JKS, and {program} does not run"):
+        context_of(tmp_path, store("trust", "trust.jks", "JKS", PASSWORD))
