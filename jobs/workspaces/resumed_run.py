@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from schemas.manifest import ResumedEntry
 
 _WHY: Final = {
-    CHANGED: "segments are not what they were",
-    OTHER_RULES: "others of their offsets count",
+    CHANGED: "segments were cleaned, truncated or written by another leader",
+    OTHER_RULES: "the log starts later, or another copy has their records",
     DAMAGED: "segments are damaged",
     UNREADABLE: "segments cannot be read",
 }
