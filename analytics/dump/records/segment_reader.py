@@ -116,7 +116,6 @@ class FileReader:
         digest = options.digest and options.from_position == 0
         with ByteSource(self._file, digest=digest) as source:
             layout, summary.bytes_read = self._lay_out(source)
-            summary.file_bytes = source.size
             summary.tail = layout.tail
             summary.implausible_epochs = layout.implausible_epochs
             if options.digest:
