@@ -10,7 +10,7 @@ KEY = bytes(32)
 
 def test_why_nothing_was_kept_of_an_earlier_run_is_withheld() -> None:
     resumed: ResumedEntry = {
-        "resumed_from": "/home/ana/audits/acme",
+        "resumed_from": "/audits/acme",
         "refusal": "it was made of copies of other names, kafka-7.acme.example",
         "partitions": [],
     }
