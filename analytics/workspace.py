@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from schemas.manifest import AnyManifest, Manifest
 
 MANIFEST = "manifest.json"
+PIECES: Final = "decoded_pieces.json"
+"""What decoded tables were made of, for a run that goes on from this one; its SHA-256 is in the
+manifest."""
 DECODED, DIVERGED = "decoded", "diverged"
 BEFORE_SWAPS: Final = "before_swaps"
 DATA_LOGS = "data_logs"
@@ -282,9 +285,9 @@ class Workspace:
         )
 
     def write(self, name: str, text: str) -> None:
-        """Write a small text file."""
+        """Write a small text file; of JSON, names of files that are no UTF-8 are escaped."""
         with self.filesystem.open_output_stream(self.path(name)) as stream:
-            stream.write(text.encode())
+            stream.write(text.encode("utf-8", "backslashreplace"))
 
     def forget_answers(self) -> None:
         """Delete files of answers: what was found is not of the tables that are to be here."""
@@ -360,6 +363,9 @@ class Staging:
                 with _seen_from_here(path):
                     filesystem.move(path, space.path(self.published(place)))
         space.remove(MANIFEST)
+        if "decoded_pieces" not in manifest:
+            # It has names of what was here before.
+            space.remove(PIECES)
         if tops - {EVALUATIONS}:
             space.forget_answers()
         for top in sorted(tops):

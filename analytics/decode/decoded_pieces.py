@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from analytics.decode.records.chunks import RecordKind
 from analytics.decode.tasks import SliceReport
 from analytics.dump.batches.batch_bytes import BatchBytes
-from analytics.errors import InputUnreadableError, WorkspaceError
+from analytics.errors import GroupscopeError, InputUnreadableError, WorkspaceError
 from analytics.version import VERSION
-from analytics.workspace import numbered
+from analytics.workspace import PIECES, numbered
 from schemas.releases import FieldEvidence
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from analytics.dump.files.model import Slice
     from analytics.workspace import Part, Workspace
     from schemas.manifest import Manifest
-
-PIECES: Final = "decoded_pieces.json"
-"""The file, in a workspace; its SHA-256 is in the manifest."""
 
 
 class DecodedPiece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,11 +152,30 @@ class EarlierDecoding:
         space: Its workspace.
         tasks: What it decoded, and where that is; nothing where `refusal` says why.
         refusal: Why nothing of it can be kept, a sentence without its end; None where it can.
+        digest: Of the file that says so, as the manifest has it.
     """
 
     space: Workspace
     tasks: tuple[DecodedTask, ...] = ()
     refusal: str | None = None
+    digest: str | None = None
+
+    def refused(self, why: str) -> EarlierDecoding:
+        """Return the same, of which nothing can be kept."""
+        return EarlierDecoding(self.space, refusal=why)
+
+    def check_unchanged(self) -> None:
+        """Check that no other run has made the workspace again since it was read.
+
+        Raises:
+            WorkspaceError: One has, or it is gone.
+        """
+        try:
+            digest = self.space.manifest().get("decoded_pieces")
+        except GroupscopeError:
+            digest = None
+        if digest is None or digest != self.digest:
+            raise WorkspaceError(f"{self.space.location} was made again, or removed, meanwhile")
 
 
 def clipped_rules(
@@ -274,4 +290,4 @@ def earlier_decoding(space: Workspace, manifest: Manifest, selection: Selection)
     wanted = (selection.groups, selection.exclude_groups, selection.topics)
     if (document.groups, document.exclude_groups, document.data_topics) != wanted:
         return EarlierDecoding(space, refusal="it was decoded for other groups or topics")
-    return EarlierDecoding(space, document.tasks)
+    return EarlierDecoding(space, document.tasks, digest=expected)

@@ -16,6 +16,7 @@ from pyarrow import fs
 
 from analytics.decode.decoded_pieces import TaskRows
 from analytics.decode.tasks import ROWS_PER_GROUP, PartWriter
+from analytics.errors import WorkspaceError
 from analytics.locations import make_folder, open_location
 from analytics.spark_tasks import run_tasks
 from analytics.workspace import Part, Workspace, reading
@@ -55,7 +56,8 @@ def kept_rows(
         that it has rows of, and what it has.
 
     Raises:
-        WorkspaceError: A file of the earlier workspace is damaged or gone.
+        WorkspaceError: A file of the earlier workspace is damaged or gone, or another run has made
+            it again meanwhile: nothing that was brought counts.
     """
     numbers: dict[_Place, int] = {}
     for number, match in enumerate(matches):
@@ -77,6 +79,9 @@ def kept_rows(
     )
     for (pieces, _), parts in zip(parted, written, strict=True):
         kept.append((_first(pieces, numbers), TaskRows(pieces, tuple(parts))))
+    if kept:
+        # Files of other rows may have had the same names when they were linked or read.
+        earlier.check_unchanged()
     return kept
 
 
@@ -115,7 +120,7 @@ def _link(space: Workspace, file: PartFile, filesystem: fs.FileSystem, target: s
     try:
         os.link(source, target)
     except FileNotFoundError:
-        raise
+        raise WorkspaceError(f"{source} is gone") from None
     except OSError:
         # Another disk, or one that knows no links.
         shutil.copyfile(Path(source), Path(target))

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from analytics.decode.decoded_pieces import TaskRows, piece_of
 from analytics.decode.kept_rows import kept_rows
-from analytics.decode.resumption import DAMAGED, NOTHING_KEPT, Match, rest_of, resumed_entry
-from analytics.decode.tasks import SliceReport, TaskReport, decode_here, decode_on_spark
+from analytics.decode.resumption import (
+    DAMAGED,
+    NOTHING_KEPT,
+    Match,
+    matches_of,
+    rest_of,
+    resumed_entry,
+)
+from analytics.decode.tasks import (
+    SliceReport,
+    TaskReport,
+    decode_here,
+    decode_on_spark,
+    of_absolute_paths,
+)
+from analytics.errors import WorkspaceError
+from analytics.spark_tasks import run_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,14 +39,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resumed:
-    """An earlier run, and what of each slice of today's plan it decoded."""
+    """An earlier run, and what of each slice of today's plan it decoded.
+
+    Attributes:
+        earlier: The run.
+        matches: One a slice; None where they are still to be looked for.
+    """
 
     earlier: EarlierDecoding
-    matches: Sequence[Match]
+    matches: Sequence[Match] | None = None
+
+    def of(self, slices: Sequence[Slice], spark: SparkSession | None = None) -> list[Match]:
+        """Return one match a slice, looked for in tasks where there is a session."""
+        if self.matches is not None:
+            return list(self.matches)
+        if spark is None:
+            return matches_of(slices, self.earlier)
+        return matches_of(of_absolute_paths(slices), self.earlier, partial(run_tasks, spark))
 
     def bytes_to_decode(self, slices: Sequence[Slice]) -> int:
         """Return how many bytes of slices an earlier run has not decoded."""
-        rest = (rest_of(*pair) for pair in zip(slices, self.matches, strict=True))
+        rest = (rest_of(*pair) for pair in zip(slices, self.of(slices), strict=True))
         return sum(each.to_position - each.from_position for each in rest if each is not None)
 
 
@@ -57,6 +86,9 @@ def decode_logs(
 ) -> DecodedLogs:
     """Decode slices, but for what an earlier run decoded of them.
 
+    Where that run's workspace turns out to be damaged, or is removed or made again meanwhile, all
+    of them are decoded.
+
     Args:
         spark: The session; None decodes in this process.
         slices: What is read.
@@ -65,9 +97,9 @@ def decode_logs(
 
     Raises:
         ReadFailedError: A file could not be read where tasks were tried, and can be opened here.
-        WorkspaceError: A file of the earlier workspace is damaged or gone.
     """
-    matches = [NOTHING_KEPT] * len(slices) if resumed is None else list(resumed.matches)
+    nothing = [NOTHING_KEPT] * len(slices)
+    matches = nothing if resumed is None else resumed.of(slices, spark)
     while True:
         rests = {
             number: rest
@@ -84,7 +116,11 @@ def decode_logs(
             matches[number] = Match(why=DAMAGED)
     rows = [(task.slices[0].number, _task_rows(task, rests, slices, matches)) for task in tasks]
     if resumed is not None:
-        rows = [*kept_rows(spark, resumed.earlier, matches, settings), *rows]
+        try:
+            rows = [*kept_rows(spark, resumed.earlier, matches, settings), *rows]
+        except WorkspaceError as error:
+            refused = resumed.earlier.refused(str(error))
+            return decode_logs(spark, slices, settings, Resumed(refused, nothing))
     whole = [
         match.report(number, reports.get(number)) if match.pieces else reports[number]
         for number, match in enumerate(matches)

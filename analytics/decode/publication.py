@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.decoded_pieces import PIECES, digest_of, pieces_text
+from analytics.decode.decoded_pieces import digest_of, pieces_text
 from analytics.decode.decoding import reconciliation_of, record_counts
 from analytics.decode.elections import partition_counts, with_elections
 from analytics.decode.unjudged_elections import with_unjudged_elections
@@ -38,7 +38,7 @@ from analytics.errors import InputUnreadableError
 from analytics.locations import make_folder, open_location
 from analytics.time_columns import TIMESTAMP, times_of
 from analytics.version import VERSION
-from analytics.workspace import DATA_LOGS, FOLDERS, Part
+from analytics.workspace import DATA_LOGS, FOLDERS, PIECES, Part
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

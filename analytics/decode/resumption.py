@@ -217,7 +217,6 @@ def _match_of_file(source: ByteSource, each: Slice, begun: dict[int, DecodedPiec
         summary.sha256 = sums.hexdigest()
     if source.shrank_to is not None:
         raise shrunk(source.name, source.shrank_to, source.size)
-    summary.file_bytes = source.size
     stats = SegmentStats(each.segment)
     for batches in stretches_to_read(layout.batches):
         stats.add(Headers.of_batches(batches))
@@ -292,13 +291,15 @@ def resumed_entry(
             entry["why"] = sorted([*entry["why"], match.why])
     return {
         "resumed_from": earlier.space.location,
-        "refusal": earlier.refusal or _of_other_copies(earlier, slices),
+        "refusal": earlier.refusal or _refusal_of_slices(earlier, slices),
         "partitions": list(partitions.values()),
     }
 
 
-def _of_other_copies(earlier: EarlierDecoding, slices: Sequence[Slice]) -> str | None:
-    """Return that no copy has the name of one that was decoded, where that is so."""
+def _refusal_of_slices(earlier: EarlierDecoding, slices: Sequence[Slice]) -> str | None:
+    """Return why nothing of today's logs can have been decoded; None where it can."""
+    if not slices:
+        return "no logs are read, and archived rows are decoded anew"
     names = sorted({piece.copy for each in earlier.tasks for piece in each.pieces})
     if not names or {each.copy for each in slices} & set(names):
         return None

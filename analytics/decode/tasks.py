@@ -27,8 +27,6 @@ from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, Origin, 
 from analytics.decode.workload import packed_sizes
 from analytics.dump.batches.header_columns import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
-from analytics.dump.files.file_digests import digest_between
-from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputUnreadableError
@@ -401,20 +399,9 @@ def _run_slice(number: int, each: Slice, settings: Settings, writer: PartWriter)
             raise failed_here(error) from error
         # One file that nobody can read must not cost the others.
         report.unreadable = each.unreadable
-    if settings.digest and report.is_sound:
-        report.sha256 = _digest_of_batches(each, report)
+    if report.is_sound and report.summary is not None:
+        report.sha256 = report.summary.sha256_of_batches
     return report
-
-
-def _digest_of_batches(each: Slice, report: SliceReport) -> str | None:
-    """Return the SHA-256 of a slice from its first byte to the end of its last batch."""
-    summary = report.summary
-    assert summary is not None
-    end = each.from_position + summary.bytes_in_batches
-    if each.from_position == 0 and summary.file_bytes == end:
-        return summary.sha256
-    with ByteSource(each.segment.path) as source:
-        return digest_between(source, each.from_position, end)
 
 
 def decode_slice(

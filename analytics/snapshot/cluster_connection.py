@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -153,15 +154,39 @@ class ClusterConnection:
         self._net.stop(timeout_ms=2000)
 
     def _run(self, coroutine: Any, *arguments: Any) -> Any:  # noqa: ANN401 - untyped library
-        if self._is_abandoned:
-            raise NotAnsweredError("it is no longer asked", is_passing=False)
         try:
-            return self._net.run(coroutine, *arguments)
+            return self._waited_for(coroutine, *arguments)
         except NotAnsweredError:
             raise
         except Exception as error:  # noqa: BLE001 - of foreign bytes it raises whatever it likes
             is_passing = bool(getattr(error, "retriable", False))
             raise NotAnsweredError(self._reason(error), is_passing=is_passing) from None
+
+    def _waited_for(self, coroutine: Any, *arguments: Any) -> Any:  # noqa: ANN401 - as above
+        """Return what a coroutine does in the thread of the loop.
+
+        The library's own `run` waits for ever where the loop is stopped just before it begins to.
+        """
+        outcome: Future[Any] = Future()
+
+        async def run() -> None:
+            try:
+                outcome.set_result(await coroutine(*arguments))
+            except BaseException as error:  # noqa: BLE001 - it is the caller's
+                outcome.set_exception(error)
+
+        until = time.monotonic() + self.seconds + _CONNECTS_WITHIN
+        if not self._is_abandoned:
+            self._net.call_soon_threadsafe(run)
+        while not self._is_abandoned:
+            try:
+                return outcome.result(_BETWEEN)
+            except TimeoutError:
+                if outcome.done():
+                    raise
+                if time.monotonic() > until:
+                    raise NotAnsweredError(_NO_ANSWER, is_passing=True) from None
+        raise NotAnsweredError("it is no longer asked", is_passing=False)
 
     def _reason(self, error: Exception) -> str:
         words = self._settings.without_secrets(" ".join(str(error).split()))

@@ -8,6 +8,7 @@ private key lies in a file only encrypted, in a folder of its own, for as long a
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import secrets
@@ -20,6 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from analytics.errors import InstallationError
+
+TO_INSTALL: Final = (
+    "stores that are PKCS12 or JKS need cryptography, which is not installed here: "
+    "pip install 'cryptography>=46' (PEM needs nothing)"
+)
 PEM: Final = "PEM"
 STORE_TYPES: Final = ("PEM", "JKS", "PKCS12")
 """Values of ``ssl.truststore.type`` and ``ssl.keystore.type``."""
@@ -30,6 +37,9 @@ _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----",
 _CERTIFICATE: Final = "CERTIFICATE"
 _PRIVATE_KEY: Final = "PRIVATE KEY"
 _KEYTOOL_SECONDS: Final = 60
+_IN_ENGLISH: Final = "-J-Duser.language=en"
+_KEYTOOL_READ: Final = "keytool error"
+"""How it begins what it says of a store."""
 _OLD_PASSWORD, _NEW_PASSWORD = "GROUPSCOPE_STORE_PASSWORD", "GROUPSCOPE_COPY_PASSWORD"
 """Names of variables that `keytool` takes passwords from."""
 
@@ -88,9 +98,11 @@ def trusted_certificates(path: str, password: str) -> str:
     """Return the certificates of a truststore of Java as PEM.
 
     Raises:
+        InstallationError: There is no `cryptography`.
         StoreUnusableError: It is none, its password is another one, or it has a private key: its
             own certificates would be trusted, too.
     """
+    _check_library()
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 - optional
 
     store = _pkcs12(_as_pkcs12(path, password), password)
@@ -106,8 +118,10 @@ def own_key(path: str, password: str, key_password: str) -> OwnKey:
     """Return what a keystore of Java has: one private key with its certificates.
 
     Raises:
+        InstallationError: There is no `cryptography`.
         StoreUnusableError: It is none, a password is another one, or it has no key.
     """
+    _check_library()
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - optional
 
     store = _pkcs12(_as_pkcs12(path, password, key_password), password)
@@ -122,6 +136,11 @@ def own_key(path: str, password: str, key_password: str) -> OwnKey:
     chain = [store.cert, *store.additional_certs]
     certificates = [each.certificate.public_bytes(serialization.Encoding.PEM) for each in chain]
     return OwnKey(b"".join([key, *certificates]), once)
+
+
+def _check_library() -> None:
+    if importlib.util.find_spec("cryptography") is None:
+        raise InstallationError(TO_INSTALL)
 
 
 def load_own_key(context: ssl.SSLContext, key: OwnKey) -> None:
@@ -176,7 +195,7 @@ def _of_jks(path: str, password: str, key_password: str) -> bytes:
         copy = Path(folder, "store.p12")
         source = ["-srckeystore", path, "-srcstoretype", "JKS", "-srcstorepass:env", _OLD_PASSWORD]
         target = ["-destkeystore", str(copy), "-deststoretype", "PKCS12"]
-        command = [program, "-importkeystore", *source, *target, "-deststorepass:env"]
+        command = [program, _IN_ENGLISH, "-importkeystore", *source, *target, "-deststorepass:env"]
         try:
             subprocess.run(  # noqa: S603 - the tool of the Java that is there
                 [*command, _NEW_PASSWORD],
@@ -189,7 +208,12 @@ def _of_jks(path: str, password: str, key_password: str) -> bytes:
                 check=True,
             )
             return copy.read_bytes()
-        except (subprocess.CalledProcessError, FileNotFoundError):
+        except subprocess.CalledProcessError as error:
+            if _KEYTOOL_READ not in f"{error.stdout}{error.stderr}":
+                # Java itself did not start: that says nothing of the store.
+                raise StoreUnusableError(f"JKS, and {program} does not run") from None
+            raise StoreUnusableError("damaged, or of another password") from None
+        except FileNotFoundError:
             raise StoreUnusableError("damaged, or of another password") from None
         except (OSError, subprocess.TimeoutExpired):
             raise StoreUnusableError(f"JKS, and {program} does not read it") from None

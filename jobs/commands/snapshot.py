@@ -53,7 +53,7 @@ def _earlier_folder(
 @click.option(
     "--command-config",
     metavar="FILE",
-    help="Client properties as Kafka's tools take them: SASL, TLS with PEM files.",
+    help="Client properties as Kafka's tools take them: SASL, and TLS with PEM, PKCS12 or JKS.",
 )
 @click.option(
     "--out",

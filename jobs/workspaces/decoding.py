@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from analytics.decode.log_decoding import Resumed
 from analytics.decode.publication import published
 from analytics.decode.resumption import matches_of
 from analytics.decode.selection import Selection
-from analytics.decode.tasks import Settings, of_absolute_paths
+from analytics.decode.tasks import Settings
 from analytics.decode.workload import SMALL_BYTES, is_small_plan
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.copies.slices import Edges
@@ -26,7 +25,6 @@ from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
 from analytics.errors import CannotTellError, InputNotRecognizedError, WorkspaceError
 from analytics.gaps.internal_topics import is_unread
 from analytics.locations import join
-from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_records import has_records
 from analytics.version import VERSION
 from analytics.workspace import MANIFEST, Workspace
@@ -253,8 +251,8 @@ class _Decoding:
         small = not self._inputs.raw_rows
         with spark_session(self._console, master=master, conf=conf, small=small) as spark:
             if self._earlier is not None and self._resumed is None:
-                slices, run = of_absolute_paths(self._plan.slices), partial(run_tasks, spark)
-                self._resumed = Resumed(self._earlier, matches_of(slices, self._earlier, run))
+                # What is kept is looked for once executors are known to be fit for it.
+                self._resumed = Resumed(self._earlier)
             return decode_dump(
                 spark,
                 self._plan,

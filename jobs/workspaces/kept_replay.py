@@ -19,6 +19,7 @@ from analytics.workspace import (
     DIVERGED,
     EVALUATIONS,
     FOLDERS,
+    PIECES,
     Workspace,
 )
 from jobs.workspaces.replayed import replayed
@@ -66,7 +67,8 @@ def copy_workspace(source: Workspace, target: str) -> None:
     """Copy the tables of a workspace into a folder; nothing where it is that folder.
 
     What another workspace left there goes. Evaluations are asked for anew. Records that were
-    decoded there and replayed elsewhere stay.
+    decoded there and replayed elsewhere stay. What tables were decoded of is copied, too, so that
+    a later run goes on from the copy as from the workspace.
 
     Raises:
         OutputRefusedError: The folder has content that is not ours.
@@ -92,6 +94,10 @@ def copy_workspace(source: Workspace, target: str) -> None:
                     source_filesystem=source.filesystem,
                     destination_filesystem=space.filesystem,
                 )
+        pieces = None if kept else source.read(PIECES)
+        if pieces is not None:
+            # Before the manifest that vouches for it.
+            space.write(PIECES, pieces)
         staging.publish([], replaced, manifest)
     except BaseException:
         staging.discard()

@@ -76,6 +76,8 @@ def redact_into(
     redactor = Redactor.of(key, names, inputs, own_words())
     said: Manifest = redactor.document(manifest)
     said["redacted"] = True
+    # Of decoded tables, which are left out.
+    said.pop("decoded_pieces", None)
     staging = Workspace(out).prepare()
     try:
         parts = [_write(staging, name, stored, redactor) for name in kept]

@@ -226,6 +226,7 @@ def replayed(  # noqa: PLR0913 - one parameter an option
         is_before_end = bool(ends) or isinstance(as_of, int | BeforeEnd)
         ready = kept_workspace(out, found, {**whole, "keep_below_log_start": is_before_end})
         if is_kept := ready is not None:
+            _check_resumed(options)
             console.say(f"{out} was made of the same files: they are not decoded again")
             # A dump is asked about its end where no instant is named.
             as_of = as_of if as_of is not None or ends else END
@@ -308,6 +309,19 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             yield replace(asked_now, runner=runner)
     if out is None and has_hint:
         console.say_at_end(HINT)
+
+
+def _check_resumed(options: Mapping[str, Any]) -> None:
+    """Check that a workspace that `resume` names is one, where nothing is decoded at all.
+
+    Raises:
+        AbsentFileError: It is none.
+    """
+    if options.get("resume") is not None:
+        # Heavy, as all that decodes.
+        from jobs.workspaces.resumed_run import resumed_workspace  # noqa: PLC0415
+
+        resumed_workspace(options["resume"])
 
 
 def _with_end(state: Replayed, console: Console) -> Replayed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from analytics.decode.decoded_pieces import EarlierDecoding, earlier_decoding
 from analytics.decode.resumption import CHANGED, DAMAGED, OTHER_RULES, UNREADABLE
 from analytics.errors import AbsentFileError, CannotTellError, WorkspaceError
+from analytics.locations import absolute_location
 from analytics.tables.decoded_records import decoded_workspace
 from analytics.workspace import Workspace
 from reports.quantities import ranges, size_of
@@ -16,12 +17,24 @@ if TYPE_CHECKING:
     from schemas.manifest import ResumedEntry
 
 _WHY: Final = {
-    CHANGED: "segments are not what they were",
-    OTHER_RULES: "others of their offsets count",
+    CHANGED: "segments were cleaned, truncated or written by another leader",
+    OTHER_RULES: "the log starts later, or another copy has their records",
     DAMAGED: "segments are damaged",
     UNREADABLE: "segments cannot be read",
 }
 """Why segments are decoded that had been decoded, as people read it."""
+
+
+def resumed_workspace(location: str) -> Workspace:
+    """Return a workspace that a person names, by what it is called from wherever it is read.
+
+    Raises:
+        AbsentFileError: It is no workspace, finished or not.
+    """
+    space = Workspace(absolute_location(location))
+    if not space.is_marked:
+        raise AbsentFileError(f"--resume {location}: no workspace of groupscope is there")
+    return space
 
 
 def earlier_run(location: str, selection: Selection) -> EarlierDecoding:
@@ -30,9 +43,7 @@ def earlier_run(location: str, selection: Selection) -> EarlierDecoding:
     Raises:
         AbsentFileError: It is no workspace, finished or not.
     """
-    space = Workspace(location)
-    if not space.is_marked:
-        raise AbsentFileError(f"--resume {location}: no workspace of groupscope is there")
+    space = resumed_workspace(location)
     try:
         manifest = space.manifest()
         if manifest.get("redacted"):

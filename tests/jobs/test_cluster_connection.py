@@ -79,3 +79,28 @@ def test_whoever_waits_hears_that_nothing_is_asked_any_more() -> None:
         with pytest.raises(NotAnsweredError, match="no longer asked"):
             cluster.ask(all_topics(), 1)
         ended.set()
+
+
+def test_whoever_was_about_to_ask_hears_it_too(
+    cluster: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = cluster._net
+    begins = loop.call_soon_threadsafe
+
+    def begins_late(asked: Any) -> Any:
+        cluster.abandon()
+        return begins(asked)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", begins_late)
+    with pytest.raises(NotAnsweredError, match="no longer asked"):
+        cluster.ask(all_topics())
+
+
+def test_a_loop_that_never_begins_is_waited_for_no_longer_than_an_answer(
+    cluster: ClusterConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster._net, "call_soon_threadsafe", lambda _: None)
+    monkeypatch.setattr("analytics.snapshot.cluster_connection._CONNECTS_WITHIN", 0.0)
+    cluster.seconds = 0.5
+    with pytest.raises(NotAnsweredError, match="no answer"):
+        cluster.ask(all_topics())

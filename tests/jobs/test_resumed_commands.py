@@ -124,3 +124,13 @@ def test_what_is_decoded_already_goes_on_from_nothing(
     ran = groupscope(command, earlier, "--out", tmp_path / "out", "--resume", earlier)
     assert ran.returncode == 2
     assert f"{earlier} is decoded already: --resume needs the dump" in ran.stderr
+
+
+def test_a_slip_is_one_where_nothing_has_to_be_decoded_at_all(
+    groupscope: Groupscope, dump: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert groupscope("replay", dump, "--out", out).returncode == 0
+    ran = groupscope("audit", dump, "--out", out, "--resume", tmp_path / "typo")
+    assert ran.returncode == 2
+    assert f"--resume {tmp_path / 'typo'}: no workspace of groupscope is there" in ran.stderr

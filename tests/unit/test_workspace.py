@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import InputNotRecognizedError, OutputRefusedError, WorkspaceError
-from analytics.workspace import Part, Staging, Workspace
+from analytics.workspace import PIECES, Part, Staging, Workspace
 from tests.support.written_workspace import EMPTY
 
 
@@ -64,6 +65,22 @@ def test_what_a_killed_run_left_is_swept_away_by_the_next(tmp_path: Path) -> Non
     part(left, "decoded/offset_commit", 9)
     publish(tmp_path, 1)
     assert not Path(left.location).exists()
+
+
+def test_what_tables_were_made_of_goes_with_a_manifest_that_does_not_vouch_for_it(
+    tmp_path: Path,
+) -> None:
+    publish(tmp_path, 1)
+    (tmp_path / PIECES).write_text("broker-1.acme.example")
+    publish(tmp_path, 2)
+    assert not (tmp_path / PIECES).exists()
+
+
+def test_a_manifest_has_names_of_files_that_are_no_utf_8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"broker-\xff")
+    staging = Workspace(str(tmp_path)).prepare()
+    staging.publish([], ["decoded"], {**EMPTY, "created_from": [name]})
+    assert Workspace(str(tmp_path)).manifest()["created_from"] == [name]
 
 
 def test_a_table_that_is_not_replaced_stays(tmp_path: Path) -> None:

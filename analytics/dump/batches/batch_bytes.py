@@ -282,7 +282,8 @@ class Summary:
         min_timestamp: Earliest timestamp of a record, None where none has one.
         max_timestamp: Latest likewise.
         sha256: Of the whole file, where asked for and the slice begins at its first byte.
-        file_bytes: Bytes of the whole file when it was opened.
+        sha256_of_batches: Of the slice to the end of its last batch, where asked for and no batch
+            is damaged.
         use: What the bytes of the batches are.
         horizons: Delete horizons that the cleaner set, in the order of offsets.
     """
@@ -303,7 +304,7 @@ class Summary:
     min_timestamp: int | None = None
     max_timestamp: int | None = None
     sha256: str | None = None
-    file_bytes: int = 0
+    sha256_of_batches: str | None = None
     use: BatchBytes = field(default_factory=BatchBytes)
     horizons: list[Horizon] = field(default_factory=list)
 

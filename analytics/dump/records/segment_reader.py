@@ -18,6 +18,7 @@ from analytics.dump.batches.damage import (
 )
 from analytics.dump.batches.layout import Layout, lay_out, no_batches
 from analytics.dump.batches.log_bounds import LogSense
+from analytics.dump.files.file_digests import digest_between
 from analytics.dump.files.model import SegmentFile
 from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.chunk_reader import ChunkReader
@@ -115,9 +116,10 @@ class FileReader:
         digest = options.digest and options.from_position == 0
         with ByteSource(self._file, digest=digest) as source:
             layout, summary.bytes_read = self._lay_out(source)
-            summary.file_bytes = source.size
             summary.tail = layout.tail
             summary.implausible_epochs = layout.implausible_epochs
+            if options.digest:
+                summary.sha256_of_batches = self._digest_of_batches(source, layout)
             for chunk in self._chunks(source, layout):
                 _check_size(source)
                 summary.add(chunk)
@@ -126,6 +128,19 @@ class FileReader:
                 summary.sha256 = source.sha256()
             _check_size(source)
         assert summary.reconciles, summary
+
+    def _digest_of_batches(self, source: ByteSource, layout: Layout) -> str | None:
+        """Return the SHA-256 of a slice to the end of its last batch; None where one is damaged.
+
+        It is taken before records are read: of a file that changes meanwhile it is of what was
+        there, and never of what took its place.
+        """
+        if layout.damages or not len(layout.batches):
+            return None
+        start, end = self._options.from_position, int(layout.batches.end[-1])
+        # Walking the headers has summed up all of the file.
+        is_whole = start == 0 and end == source.size
+        return source.sha256() if is_whole else digest_between(source, start, end)
 
     def _lay_out(self, source: ByteSource) -> tuple[Layout, int]:
         options = self._options

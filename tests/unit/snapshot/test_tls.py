@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.errors import InputNotRecognizedError
+from analytics.errors import InputNotRecognizedError, InstallationError
 from analytics.snapshot.client_properties import client_settings
 from tests.support.certificates import Authority, Identity
 
@@ -253,3 +253,26 @@ def test_what_cannot_be_used_is_an_error_without_secrets(folder: Path, name: str
     assert why in str(caught.value)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("kind", ["trust", "key"])
+def test_without_the_library_that_reads_stores_it_is_said_what_to_install(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    keys = store(kind, "own.pkcs12", "PKCS12", PASSWORD)
+    with pytest.raises(InstallationError, match=r"pip install 'cryptography>=46'"):
+        context_of(folder, keys)
+
+
+def test_a_java_that_does_not_start_says_nothing_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "keytool"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho Error: Could not create the Java VM\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    (tmp_path / "trust.jks").write_bytes(b"\xfe\xed\xfe\xed")
+    with pytest.raises(InputNotRecognizedError, match=f"JKS, and {program} does not run"):
+        context_of(tmp_path, store("trust", "trust.jks", "JKS", PASSWORD))
