@@ -166,11 +166,14 @@ class _Records:
             yield [each.then(_lot) for each in parts]
 
     def instants(self, as_of_ms: int) -> dict[int, int]:
-        """Return the instant of the partitions that are cut at an offset, as `instants_of` does."""
+        """Return the instant of the partitions that are cut at an offset, as `instants_of` does.
+
+        The last record before that may be of any group.
+        """
         if not self._cut_partitions:
             return {}
         fields = {"coordinator_partition": "partition", "at": "timestamp"}
-        there = Records(self._state, self._cut_partitions)
+        there = Records(self._state.of_everything, self._cut_partitions)
         return instants_of(
             pl.concat(there.rows(name, fields) for name in (COMMITS, GROUPS)), as_of_ms
         )
