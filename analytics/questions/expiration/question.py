@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
+from analytics.questions.expiration.chosen_offsets import Chosen
 from analytics.questions.expiration.commit_requests import requests_of_groups
 from analytics.questions.expiration.group_endings import OF_GROUPS
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
@@ -140,11 +141,15 @@ def expiry_tables(
 
 
 class _Records:
-    """The records of a workspace that count."""
+    """The records of a workspace that count, of all groups: of one they are evidence on others.
+
+    Such tell when a release or a coordinator began, when the offsets of a deleted topic were
+    removed, and what bounds the time of a record that has none.
+    """
 
     def __init__(self, state: ReplayedWorkspace, cut_partitions: Collection[int]) -> None:
-        self._state, self._cut_partitions = state, sorted(cut_partitions)
-        self._records = Records(state)
+        self._state, self._cut_partitions = state.of_everything, sorted(cut_partitions)
+        self._records = Records(self._state)
         self.instant = self._records.instant
 
     @cached_property
@@ -166,14 +171,11 @@ class _Records:
             yield [each.then(_lot) for each in parts]
 
     def instants(self, as_of_ms: int) -> dict[int, int]:
-        """Return the instant of the partitions that are cut at an offset, as `instants_of` does.
-
-        The last record before that may be of any group.
-        """
+        """Return the instant of the partitions that are cut at an offset, as `instants_of` does."""
         if not self._cut_partitions:
             return {}
         fields = {"coordinator_partition": "partition", "at": "timestamp"}
-        there = Records(self._state.of_everything, self._cut_partitions)
+        there = Records(self._state, self._cut_partitions)
         return instants_of(
             pl.concat(there.rows(name, fields) for name in (COMMITS, GROUPS)), as_of_ms
         )
@@ -430,6 +432,7 @@ def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> E
             each["partition"]: each["complete_from"] for each in partitions if each["complete_from"]
         },
         ends=[LogEnds(*(row[name] for name in LogEnds._fields)) for row in ends.to_pylist()],
+        chosen=Chosen.of(state),
     )
 
 

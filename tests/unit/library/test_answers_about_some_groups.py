@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from tests.support.plain_log import PlainRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from analytics.library.dump import Dump
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 LOGS, ACTS = 2, 70
 MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
+EXPIRATION = ("offset_expiration", "offset_removals", "group_endings")
+OLD_DUMP = Path(__file__).parents[2] / "data" / "dumps" / "kafka-2.0.1-v1" / "broker-1"
 QUESTIONS = ("balance", "expiration", "lag", "list", "rebalances", "timeline")
 INSTANTS: dict[str, dict[str, Any]] = {
     "the end": {},
@@ -50,8 +53,10 @@ def dump_of(logs: Sequence[RandomLog], folder: Path) -> Iterator[Dump]:
         yield dump
 
 
-def about(state: ReplayedWorkspace, *groups: str) -> ReplayedWorkspace:
-    chosen = replace(state.tables.selection, groups=groups)
+def about(
+    state: ReplayedWorkspace, *groups: str, topics: tuple[str, ...] = ()
+) -> ReplayedWorkspace:
+    chosen = replace(state.tables.selection, groups=groups, topics=topics)
     return replace(state, tables=replace(state.tables, selection=chosen))
 
 
@@ -80,6 +85,53 @@ def test_a_group_alone_is_answered_of_as_among_all(seed: int, instant: str, tmp_
             found = {name: rows_of(one, name, group) for name in QUESTIONS}
             assert any(each for rows in found.values() for each in rows.values())
             assert found == {name: rows_of(state, name, group) for name in QUESTIONS}
+
+
+def test_the_offsets_of_a_topic_are_judged_as_among_all(tmp_path: Path) -> None:
+    """A group that has offsets of another topic is not at its end, whichever topic is asked for."""
+    lives_on, ends, never_had = names(0, 1)
+    orders, payments = TOPICS
+    log = RandomLog(Random(0), 0, [])
+
+    def write(group: str, topic: str, days: int, *, is_removed: bool = False) -> None:
+        at = BEGUN + days * DAY
+        value = {"offset": 7, "leader_epoch": -1, "metadata": "", "commit_timestamp": at}
+        key = {"group": group, "topic": topic, "partition": 0}
+        place = 0, len(log.records), "offset_commit"
+        written = None if is_removed else value
+        log.records.append(PlainRecord(*place, key=key, value=written, timestamp=at))
+
+    for group, topic in ((lives_on, orders), (ends, orders), (ends, payments)):
+        write(group, topic, 0)
+    write(never_had, payments, 0)
+    write(lives_on, payments, 7)
+    for group, topic in ((lives_on, orders), (ends, payments), (ends, orders)):
+        write(group, topic, 8, is_removed=True)
+    write(never_had, payments, 8, is_removed=True)
+
+    with dump_of([log], tmp_path) as dump:
+        state = dump.replay().replayed
+        every = {name: asked(state, "expiration", name) for name in EXPIRATION}
+        assert {row["group_id"] for row in every["group_endings"]} == {ends, never_had}
+        for topic, ended in ((orders, {ends}), (payments, {ends, never_had})):
+            part = about(state, topics=(topic,))
+            for name in ("offset_expiration", "offset_removals"):
+                rows = [row for row in every[name] if row["topic"] == topic]
+                assert asked(part, "expiration", name) == rows, (topic, name)
+            rows = [row for row in every["group_endings"] if row["group_id"] in ended]
+            assert asked(part, "expiration", "group_endings") == rows, topic
+
+
+@pytest.mark.long
+def test_what_bounds_the_time_of_a_removal_are_records_of_any_group() -> None:
+    """Message format 0 has no times: of this group's own records none is near enough."""
+    group = "import-v0-lz4-10"
+    with open_dump(str(OLD_DUMP)) as dump:
+        state = dump.replay().replayed
+        every = asked(state, "expiration", "offset_removals")
+        rows = [row for row in every if row["group_id"] == group]
+        assert {row["cause"] for row in rows} == {"expiration"}
+        assert asked(about(state, group), "expiration", "offset_removals") == rows
 
 
 @pytest.fixture
