@@ -330,7 +330,9 @@ def lay_out(
         # Who committed where is told by the first attempts, also in the next pass.
         attempts |= frozenset[str](_run(run, staging, lot, lot.count))
         filesystem, path = open_location(source)
-        filesystem.delete_dir(path)
+        if filesystem.get_file_info(path).type is fs.FileType.Directory:
+            # No record may count at the instant: then nothing was laid out.
+            filesystem.delete_dir(path)
         of = width
     return LaidRecords(place, attempts, merged_epochs(each.epochs for each in laid))
 

@@ -76,6 +76,15 @@ def elections_unread(manifest: Manifest) -> Gap | None:
     return gap("elections_unread", topic=CONSUMER_OFFSETS, filters=options)
 
 
+def removals_unread(manifest: Manifest) -> Gap | None:
+    """Return that causes of removals may stand in records that a workspace was made without."""
+    filters = group_filters(manifest)
+    if not filters:
+        return None
+    options = " ".join(_as_options(name, each) for name, each in filters.items())
+    return gap("removals_of_others_unread", topic=CONSUMER_OFFSETS, filters=options)
+
+
 def filters_of(manifest: Manifest) -> dict[str, list[Any]]:
     """Return what the workspace was limited to, when it was decoded and when it was replayed."""
     made = [by_option(each) for each in _filters_of(manifest)]

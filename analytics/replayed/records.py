@@ -148,8 +148,11 @@ class Records:
 
     @cached_property
     def _timeless_ends(self) -> Mapping[tuple[str, int], int]:
-        """From where on records without a time are later: hardly any dump has one."""
-        read, are_timeless = self.of_asked.rows, pc.field("timestamp").is_null()
+        """From where on records without a time are later: hardly any dump has one.
+
+        They lie behind a record of a later time, whichever group that is of.
+        """
+        read, are_timeless = self.of_asked.unfiltered().rows, pc.field("timestamp").is_null()
         if not self.of_asked.count((COMMITS, GROUPS), are_timeless):
             return {}
         names = ("topic", "partition", "offset", "timestamp", "value")

@@ -31,12 +31,12 @@ from analytics.replay.dump.followed_lines import (
 from analytics.replay.dump.times import end_of, last_record_time
 from analytics.replay.log.log_times import AsOf, frames_of_rows
 from analytics.replayed.given_settings import Settings
+from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import DECODED, reading
 
 if TYPE_CHECKING:
     from analytics.replay.dump.followed_lines import FollowedLine
     from analytics.replay.log.losses import Coverage
-    from analytics.tables.stored_tables import StoredTables
     from analytics.workspace import Workspace
     from schemas.manifest import AsOfEntry, FrameEntry, Manifest
 
@@ -160,6 +160,11 @@ class ReplayedWorkspace:
     def lines(self) -> tuple[FollowedLine, ...]:
         """The lines of diverged partitions that are followed instead of the surviving ones."""
         return followed_lines(self.manifest, parsed_time(self.as_of["time"]))
+
+    @property
+    def of_everything(self) -> Self:
+        """The same state, whichever groups and topics are asked about: evidence is of all."""
+        return replace(self, tables=StoredTables(self.tables.workspace))
 
     def of_groups(self, groups: Sequence[str]) -> Self:
         """Return the same state, of some groups alone.

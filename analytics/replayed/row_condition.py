@@ -15,7 +15,7 @@ class RowCondition(NamedTuple):
     """Which rows are wanted.
 
     Attributes:
-        columns: The columns that tell it.
+        columns: The columns that tell it; none where all rows are.
         mask: Says it of each of some rows, of at least one, with those columns; for Spark a
             function of a module, or a partial of one.
     """
@@ -25,10 +25,10 @@ class RowCondition(NamedTuple):
 
     def of(self, rows: pa.Table) -> pa.Table:
         """Return those of some rows that are wanted."""
-        return rows.filter(self.mask(rows)) if rows.num_rows else rows
+        return rows.filter(self.mask(rows)) if rows.num_rows and self.columns else rows
 
     def of_frame(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return the same: what is not wanted never becomes a table of Arrow."""
-        if rows.is_empty():
+        if rows.is_empty() or not self.columns:
             return rows
         return rows.filter(pl.Series(self.mask(arrow_rows(rows.select(self.columns)))))

@@ -80,6 +80,20 @@ def test_a_question_beyond_the_filter_cannot_be_answered_whole(
     }.items()
 
 
+@pytest.mark.parametrize(
+    ("group", "codes"), [("lost-and-found", ["removals_of_others_unread"]), ("parcel-router", [])]
+)
+def test_causes_of_removals_may_stand_in_records_that_were_left_out(
+    group: str, codes: list[str], tmp_path: Path
+) -> None:
+    run("replay", DUMP, "--group", group, "--out", tmp_path)
+    asked = run("expiration", tmp_path, "--group", group, "--format", "json")
+    answer = json.loads(asked.stdout)
+    assert bool(answer["removals"]) == bool(codes)
+    assert [each["code"] for each in answer["gaps"]] == codes
+    assert asked.return_value == (3 if codes else 0)
+
+
 def test_a_group_that_was_left_out_is_not_said_to_be_none(filtered: Path) -> None:
     asked = run("describe", filtered, "--group", "depot")
     assert asked.return_value == 3

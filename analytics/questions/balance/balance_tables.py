@@ -18,6 +18,7 @@ from analytics.questions.balance.at_instant import (
     TOLD_BY,
     cases_at,
     counts_in_records,
+    has_metadata_log,
     highest_seen,
     partition_counts,
     topic_sizes,
@@ -331,10 +332,13 @@ def _topics(state: ReplayedWorkspace) -> pl.DataFrame:
 
 
 def _topics_of(state: ReplayedWorkspace, records: Records) -> Topics:
-    told = (records.rows(name, {"topics": "value.topics"}) for name in _COUNTED)
-    counts = partition_counts(
-        _topics(state), counts_in_records(told), highest_seen(_used_partitions(state.tables))
-    )
+    # How many partitions a topic has any group may show, whichever are asked about.
+    everything = state.of_everything
+    every = Records(everything)
+    in_records = (every.rows(name, {"topics": "value.topics"}) for name in _COUNTED)
+    topics = _topics(state)
+    used = () if has_metadata_log(topics) else _used_partitions(everything.tables)
+    counts = partition_counts(topics, counts_in_records(in_records), highest_seen(used))
     keyed = {each: each for each in _KEYED}
     return Topics(
         counts,

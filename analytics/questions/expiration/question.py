@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
+from analytics.gaps.internal_topics import removals_unread
+from analytics.questions.expiration.chosen_offsets import Chosen
 from analytics.questions.expiration.commit_requests import requests_of_groups
 from analytics.questions.expiration.group_endings import OF_GROUPS
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
@@ -140,11 +142,15 @@ def expiry_tables(
 
 
 class _Records:
-    """The records of a workspace that count."""
+    """The records of a workspace that count, of all groups: of one they are evidence on others.
+
+    Such tell when a release or a coordinator began, when the offsets of a deleted topic were
+    removed, and what bounds the time of a record that has none.
+    """
 
     def __init__(self, state: ReplayedWorkspace, cut_partitions: Collection[int]) -> None:
-        self._state, self._cut_partitions = state, sorted(cut_partitions)
-        self._records = Records(state)
+        self._state, self._cut_partitions = state.of_everything, sorted(cut_partitions)
+        self._records = Records(self._state)
         self.instant = self._records.instant
 
     @cached_property
@@ -359,7 +365,7 @@ def expiration(state: ReplayedWorkspace, settings: ExpirationSettings) -> Answer
     return Answer(
         PartedTables(tables),
         select_groups(state, columns=HOMES),
-        tuple(_doubts(tables, notes)),
+        (*_doubts(tables, notes), *_unread(state, tables)),
         warnings=tuple(retention.findings),
         statements=(
             *(rules.era.explanation, *retention.explanations),
@@ -427,6 +433,7 @@ def _question(state: ReplayedWorkspace, rules: ChosenRules, ends: pa.Table) -> E
             each["partition"]: each["complete_from"] for each in partitions if each["complete_from"]
         },
         ends=[LogEnds(*(row[name] for name in LogEnds._fields)) for row in ends.to_pylist()],
+        chosen=Chosen.of(state),
     )
 
 
@@ -440,6 +447,12 @@ def _doubts(tables: Mapping[str, PartedTable], notes: pa.Table) -> list[Gap]:
         *(gap("expiry_unknown", offsets=n, why=note) for note, n in expiry),
         *(gap("loss_in_what_if_unknown", groups=n, why=why) for why, n in what_if),
     ]
+
+
+def _unread(state: ReplayedWorkspace, tables: Mapping[str, PartedTable]) -> list[Gap]:
+    """Return that causes of the removals may stand in records of groups that are not there."""
+    unread = removals_unread(state.manifest)
+    return [unread] if unread is not None and tables["offset_removals"].num_rows else []
 
 
 def _reasons(rows: PartedTable) -> Iterable[tuple[str, int]]:

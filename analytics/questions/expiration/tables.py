@@ -17,6 +17,7 @@ from polars import selectors
 
 from analytics.contracts import in_contract_order, table_of_frame
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, get_value, put_value
+from analytics.questions.expiration.chosen_offsets import Chosen
 from analytics.questions.expiration.group_endings import (
     OF_GROUPS,
     WORST_FIRST,
@@ -61,7 +62,7 @@ from analytics.questions.expiration.retention_what_if import (
     retention_what_if,
 )
 from analytics.replay.log.row_columns import polars_rows
-from analytics.replay.offsets.commit_rows import GROUP
+from analytics.replay.offsets.commit_rows import GROUP, TOPIC
 from analytics.replay.removals.removal_causes import EXPIRATION
 from analytics.tables.parted_table import Order, PartedTable
 from schemas import table
@@ -107,6 +108,7 @@ class ExpirationQuestion:
         complete_from: By partition of `__consumer_offsets`, the offset from which on no record was
             compacted away or is missing, where that is not its beginning.
         ends: Where logs of data partitions start and end.
+        chosen: Whose rows are answered with; those of others are evidence.
     """
 
     era: ExpirationRules
@@ -118,6 +120,7 @@ class ExpirationQuestion:
     cut_partitions: frozenset[int] = frozenset()
     complete_from: Mapping[int, int] = field(default_factory=dict)
     ends: Sequence[LogEnds] = ()
+    chosen: Chosen = field(default_factory=Chosen)
 
     @cached_property
     def log_ends(self) -> pl.DataFrame | None:
@@ -337,16 +340,28 @@ def _evaluated(
         instants=observed.instants,
         ends=question.log_ends,
     ).select(_COLUMNS)
-    gone = _own(removed_of(log))
+    every_removal = _own(removed_of(log))
+    every_time = _own(observed.group_times(log.records.commits))
+    chosen = question.chosen
+    gone, times = chosen.groups(every_removal), chosen.groups(every_time)
+    at_end = _at_end(gone, found, pending, groups, log)
+    found, groups = chosen.offsets(found), chosen.groups(groups)
+    names = chosen.offsets(log.names)
     has_lost = pl.col(GROUP).is_in(log.removed_offsets[GROUP].unique().implode())
 
+    def asked(rows: pl.DataFrame) -> pl.DataFrame:
+        if names.height == log.names.height:
+            return rows
+        numbers = (each for each in (GROUP, TOPIC) if each in rows.columns)
+        is_asked = (pl.col(n).is_null() | pl.col(n).is_in(names[n].implode()) for n in numbers)
+        return rows.filter(*is_asked)
+
     def without(rows: pl.DataFrame) -> pl.DataFrame:
-        return rows.filter(~has_lost)
+        return asked(rows).filter(~has_lost)
 
     def with_removals(rows: pl.DataFrame) -> pl.DataFrame:
-        return _own(rows.filter(has_lost))
+        return _own(asked(rows).filter(has_lost))
 
-    times = _own(observed.group_times(log.records.commits))
     left = _Left(
         _own(found.filter(pl.col("status") == BLOCKED)),
         _own(offsets_now(found)),
@@ -355,13 +370,13 @@ def _evaluated(
         _own(_costs(log.with_some(without), found, _NOTHING_REMOVED, observed, question)),
         groups,
         gone,
-        _at_end(gone, found, pending, groups, log),
+        at_end,
         log.with_some(with_removals) if gone.height else None,
     )
     sums = _LotSums(
         _own(notes(found)),
-        removing(log.records, gone, facts.starts, facts.cluster.topics),
-        shown_since(times),
+        removing(log.records, every_removal, facts.starts, facts.cluster.topics),
+        shown_since(every_time),
         left if folder is None else put_value(folder, left),
     )
     worst = in_contract_order("offset_expiration", _own(worst_of(found, most)))
@@ -438,10 +453,12 @@ def _late_tables(
         minutes=question.minutes,
     )
     cleanups = Cleanups.of(question.retention, question.audit, question.as_of_ms)
+    ended = endings(removals, groups_at_end([each.at_end for each in lots]), cleanups)
+    asked = question.chosen.offsets(removals)
     tables = {
-        "offset_removals": removals,
+        "offset_removals": asked,
         "retention_what_if": _what_if_in_order(what_if),
-        ENDINGS: endings(removals, groups_at_end([each.at_end for each in lots]), cleanups),
+        ENDINGS: ended.join(asked, on="group_id", how="semi", maintain_order="left"),
         FATES: all_fates([each.fates for each in lots]),
     }
     return PartAnswer(tables)

@@ -58,6 +58,9 @@ def with_time_lags(
 ) -> pl.DataFrame:
     """Add `time_lag_ms`, `time_lag_bound` and `time_lag_within_ms`.
 
+    Where the committed offset is beyond the end, `auto.offset.reset` decides which record is read
+    next: its age is not known.
+
     Args:
         rows: `topic`, `partition`, `committed_offset`, `lag`.
         samples: Where logs ended, and when (`log_ends`).
@@ -73,7 +76,7 @@ def with_time_lags(
     left = _oldest_left(behind, written, as_of_ms)
     rows = rows.join(passed, "row", "left", maintain_order="left")
     rows = rows.join(left, "row", "left", maintain_order="left")
-    is_caught_up = is_known & (pl.col("lag") <= 0)
+    is_caught_up = is_known & (pl.col("lag") == 0)
     is_exact = pl.col("within").is_not_null()
     age = pl.when(is_exact).then("age").otherwise(pl.max_horizontal("age", "left_age"))
     bound = (

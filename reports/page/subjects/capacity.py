@@ -59,6 +59,10 @@ _DISK: Final = (
     "logs grow that a cleaner works on. An audit with --since, of an earlier one of the same "
     "brokers, and --disk-size tells it."
 )
+_NO_RATE: Final = (
+    "When a disk is full cannot be told here, of each for the reason in its row. How fast its logs "
+    "grow tells an audit with --since, of an earlier one of the same brokers."
+)
 _DISKS: Final = "trend_disks"
 _FULL: Final = columns_of(_DISKS)
 _AT_LATEST: Final = (
@@ -83,7 +87,7 @@ def capacity(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
         notes=(
             *_rates(read),
             *([_HOW] if topics.height else []),
-            _AT_LATEST if _is_any_full(read) else _DISK,
+            _of_disks(read),
         ),
         grids=(
             *_disks(read),
@@ -133,9 +137,12 @@ def capacity(read: WorkspaceTables, stories: frozenset[str]) -> Subject | None:
     )
 
 
-def _is_any_full(read: WorkspaceTables) -> bool:
-    """Return whether it is known of any disk when it is full."""
-    return bool(read.rows(_DISKS, ["full_at"])["full_at"].drop_null().length())
+def _of_disks(read: WorkspaceTables) -> str:
+    """Return what is to know of full disks."""
+    if not read.count(_DISKS):
+        return _DISK
+    is_any_full = bool(read.rows(_DISKS, ["full_at"])["full_at"].drop_null().length())
+    return _AT_LATEST if is_any_full else _NO_RATE
 
 
 def _disks(read: WorkspaceTables) -> Iterator[Grid]:
@@ -143,7 +150,7 @@ def _disks(read: WorkspaceTables) -> Iterator[Grid]:
     if read.count(_DISKS):
         yield grid_of(
             "capacity-disks",
-            "When disks are full, at the rate since the audit before",
+            "When disks are full",
             read.rows(_DISKS),
             _FULL,
             top=_MOST_ROWS,

@@ -14,7 +14,7 @@ from analytics.engine import record_layout
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, buckets_of
 from analytics.engine.record_layout import lay_out, run_task, widths
 from analytics.replay.history.partition_history import epochs_seen
-from analytics.replay.log.log_times import END
+from analytics.replay.log.log_times import END, AsOf
 from analytics.tables.buckets import rows_of_bucket
 from analytics.tables.record_reader import RecordReader
 from schemas import CONSUMER_OFFSETS
@@ -138,6 +138,22 @@ def test_lots_are_laid_out_as_buckets_are_at_once(
         for number in range(counted):
             expected = _places(f"{at_once}/records", number, name, None)
             assert _places(laid.place, number, name, laid.attempts) == expected
+
+
+def test_where_no_record_counts_at_an_instant_all_buckets_are_empty(
+    reader: RecordReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_layout, "MOST_PARTS", 2)
+    into = buckets_of(reader, 20)
+
+    def run(place: str, count: int) -> list[Any]:
+        return [run_task(place, each) for each in range(count)]
+
+    laid = lay_out(run, Cut(reader, AsOf({}, 0)), into, str(tmp_path))
+    assert laid.marker_epochs.is_empty()
+    for name in ("offset_commit", "share_update", "control_markers"):
+        for number in range(len(into)):
+            assert not _places(laid.place, number, name, laid.attempts)
 
 
 def test_a_marker_is_where_its_producer_committed_something(

@@ -39,3 +39,12 @@ def test_where_there_are_no_rows_nothing_is_asked() -> None:
 
     assert _LOST.of_frame(nothing).equals(nothing)
     assert _LOST.of(pa.table(_ROWS).slice(0, 0)).num_rows == 0
+
+
+def test_where_no_column_tells_rows_apart_all_are_wanted() -> None:
+    """A rule without conditions is about every row."""
+    every = Wanted([], _are_lost)
+    rows = pl.DataFrame(_ROWS)
+
+    assert every.of_frame(rows).equals(rows)
+    assert every.of(pa.table(_ROWS)).equals(pa.table(_ROWS))

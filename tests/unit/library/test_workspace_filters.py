@@ -13,6 +13,7 @@ from analytics.gaps.internal_topics import (
     filters_sentence,
     left_out_of,
     loading_unread,
+    removals_unread,
 )
 
 ALL = Selection()
@@ -73,9 +74,12 @@ def test_records_of_other_groups_that_were_left_out_are_evidence_that_is_missing
     made: dict[str, Any], options: str
 ) -> None:
     elections, loading = elections_unread(made), loading_unread(made)
+    removals = removals_unread(made)
     assert elections is not None
-    assert elections.code == "elections_unread"
+    assert removals is not None
+    assert (elections.code, removals.code) == ("elections_unread", "removals_of_others_unread")
     assert options in elections.words
+    assert options in removals.words
     assert loading is not None
     assert options in loading
 
@@ -83,6 +87,7 @@ def test_records_of_other_groups_that_were_left_out_are_evidence_that_is_missing
 @pytest.mark.parametrize("made", [manifest({}), manifest({"data_topics": ["orders"]})])
 def test_a_workspace_of_all_groups_lacks_no_evidence_of_theirs(made: dict[str, Any]) -> None:
     assert elections_unread(made) is None
+    assert removals_unread(made) is None
     assert loading_unread(made) is None
 
 

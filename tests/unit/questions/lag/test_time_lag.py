@@ -29,7 +29,9 @@ def sampled(told: list[Told]) -> pl.DataFrame:
 def slow(
     samples: list[tuple[int, int]], written: list[tuple[int, int]], offset: int, lag: int, now: int
 ) -> tuple[int | None, str, int | None]:
-    if lag <= 0:
+    if lag < 0:
+        return None, UNKNOWN, None
+    if lag == 0:
         return 0, EXACT, 0
     known = [each for each in sorted(samples, key=lambda each: each[0]) if each[0] <= now]
     back = [place for place, (_, end) in enumerate(known) if end <= offset]

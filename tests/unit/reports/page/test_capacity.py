@@ -102,6 +102,19 @@ def test_when_a_disk_is_full_is_said_where_an_earlier_audit_and_its_size_tell() 
     assert subject.notes[-1].startswith("A disk is full at the latest then")
 
 
+def test_where_the_size_of_a_disk_is_told_and_no_rate_each_row_says_why() -> None:
+    disk = {"cluster": "c", "as_of": AT, "copy": "broker-1", "disk_bytes": 10_000}
+    row = {**disk, "file_bytes": 1000, "full_at": None, "reason": "there is one run of the cluster"}
+    tables = {"topic_usage": [], "committers": [], "trend_disks": [row]}
+    page = page_of(workspace(GROUPS, [], tables))
+    subject = next(each for each in page.subjects if each.anchor == "capacity")
+    assert cells(subject, 0)[0][-1] == "there is one run of the cluster"
+    (note,) = subject.notes
+    assert note.startswith("When a disk is full cannot be told here, of each for the reason")
+    assert "neither how large" not in note
+    assert note.endswith("an audit with --since, of an earlier one of the same brokers.")
+
+
 def rates(usage: Sequence[Mapping[str, Any]], **partition: Any) -> dict[str, str]:
     """Bytes a day as the page shows them: of the topic, then of each record type."""
     row: Any = {**MANIFEST["partitions"][0], "complete_from": 0, **partition}
