@@ -43,7 +43,7 @@ def test_where_there_are_no_rows_nothing_is_asked() -> None:
 
 def test_where_no_column_tells_rows_apart_all_are_wanted() -> None:
     """A rule without conditions is about every row."""
-    every = Wanted([], _are_lost)
+    every = RowCondition([], _are_lost)
     rows = pl.DataFrame(_ROWS)
 
     assert every.of_frame(rows).equals(rows)
