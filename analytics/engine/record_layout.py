@@ -45,6 +45,7 @@ _PLACE: Final = ("topic", "partition", "offset", "timestamp", "key")
 """What tells whether a record counts, and its bucket."""
 _COMMITS: Final = "offset_commit"
 _PRODUCER: Final = ("partition", "producer_id")
+_OF_PRODUCER: Final = ("producer_id", "is_transactional")
 _PRODUCERS: Final = pl.Schema(
     {"partition": pl.Int32(), "producer_id": pl.Int64(), _BUCKET: pl.Int64()}
 )
@@ -101,7 +102,7 @@ class RecordLayout:
         for index, each in enumerate(self.tasks[number]):
             topic = _topic_of(each.table)
             bucket = _bucket_of(each.table, topic, self.buckets).alias(_BUCKET)
-            place = _PLACE if each.table != _COMMITS else (*_PLACE, _PRODUCER[1])
+            place = _PLACE if each.table != _COMMITS else (*_PLACE, *_OF_PRODUCER)
             with BucketFiles(self.place, each.table, f"{number}-{index}-{attempt}") as files:
                 for rows in self.cut.reader.batches(each):
                     placed = polars_rows(rows.select(place)).with_row_index(_ROW)
@@ -211,8 +212,9 @@ class LotLayout:
 
 def _producers_of(commits: pl.DataFrame) -> pl.DataFrame:
     """Return who committed into which buckets, each once."""
-    is_producer = pl.col(_PRODUCER[1]).fill_null(_NO_PRODUCER) != _NO_PRODUCER
-    return commits.filter(is_producer).select(*_PRODUCER, _BUCKET).unique()
+    is_producer = pl.col("producer_id").fill_null(_NO_PRODUCER) != _NO_PRODUCER
+    is_transactional = pl.col("is_transactional").fill_null(value=False)
+    return commits.filter(is_producer | is_transactional).select(*_PRODUCER, _BUCKET).unique()
 
 
 def _put_producers(place: str, attempt: str, producers: Sequence[pl.DataFrame]) -> None:
