@@ -27,10 +27,11 @@ from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.history.partition_history import epochs_seen
 from analytics.replay.log.row_columns import arrow_rows
 from analytics.spark_tasks import run_tasks
-from analytics.tables.buckets import Bucket, GroupBucket, rows_of_bucket
+from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, rows_of_bucket
+from analytics.tables.record_keys import spread
 from analytics.tables.stored_tables import folder_of
 from analytics.workspace import Part
-from schemas import table
+from schemas import CONSUMER_OFFSETS, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,6 +133,8 @@ class BucketPass:
     Attributes:
         work: The pass.
         inputs: What its steps are given, and what was made once.
+        of_groups: By name what was made once and lies apart by bucket, here without rows.
+        apart: The folder in which it lies.
         cut: What is read.
         buckets: All records, in parts that fit into memory.
         records: The folder in which they are laid out.
@@ -141,6 +144,8 @@ class BucketPass:
 
     work: Pass
     inputs: Mapping[str, Any]
+    of_groups: Mapping[str, pl.DataFrame]
+    apart: str
     cut: Cut
     buckets: Sequence[Bucket]
     records: str
@@ -151,7 +156,11 @@ class BucketPass:
         """Make what the pass makes of one bucket."""
         laid = partial(rows_of_bucket, self.records, number, attempts=self.attempts)
         here: dict[str, Any] = {CUT: self.cut.of(self.buckets[number], laid)}
-        here |= resolve(self.work.of_buckets, {**self.inputs, **here})
+        own = {
+            name: pl.concat([empty, *rows_of_bucket(self.apart, number, name)])
+            for name, empty in self.of_groups.items()
+        }
+        here |= resolve(self.work.of_buckets, {**self.inputs, **own, **here})
         parts: list[Part] = []
 
         def keep(name: str, rows: pl.DataFrame) -> None:
@@ -190,11 +199,18 @@ def replay_in_tasks(
     laid = lay_out(run, cut, buckets, staging)
     given = {**initial, WHOLE: cut.whole(), MARKER_EPOCHS: laid.marker_epochs}
     made = ReplayResults(given)
+    by_group = {step.output for step in steps if step.of_groups}
     parts: list[Part] = []
     for each in passes(steps):
         if each.of_buckets:
             needed = _needed(each, made)
-            work = BucketPass(each, needed, cut, buckets, laid.place, laid.attempts, staging)
+            of_groups = {name: needed.pop(name) for name in by_group & needed.keys()}
+            apart = f"{staging}/apart-{uuid.uuid4().hex}"
+            empty = {
+                name: _lay_apart(apart, name, rows, buckets) for name, rows in of_groups.items()
+            }
+            records = laid.place, laid.attempts
+            work = BucketPass(each, needed, empty, apart, cut, buckets, *records, staging)
             found: Sequence[Report] = run(put_value(staging, work), len(buckets))
             reports = sorted(found, key=lambda report: report.number)
             parts += [part for report in reports for part in report.parts]
@@ -205,6 +221,22 @@ def replay_in_tasks(
                     made.gathered[name].append(value)
         made.add(each.once, keep, 1)
     return parts
+
+
+def _lay_apart(
+    place: str, name: str, rows: pl.DataFrame, buckets: Sequence[Bucket]
+) -> pl.DataFrame:
+    """Lay rows out by the buckets of their groups; return them without rows.
+
+    All tasks together read each row once: handed to every task they would be read as often as
+    there are buckets.
+    """
+    of_groups = [number for number, each in enumerate(buckets) if each.topic == CONSUMER_OFFSETS]
+    if rows.height:
+        number = pl.lit(of_groups[0]) + spread(pl.col("group_id")) % len(of_groups)
+        with BucketFiles(place, name) as files:
+            files.add(rows, number)
+    return rows.clear()
 
 
 def _needed(work: Pass, results: ReplayResults) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class TableStep:
         inputs: Names of what is given, or of what other steps make.
         once: It is made once for all buckets. Of what steps make of each bucket it takes a list.
         part_of: The table that its rows belong to, where that is not what `output` names.
+        of_groups: Made once, it has rows of groups: a bucket takes those of its own (`group_id`).
     """
 
     output: str
@@ -35,6 +36,7 @@ class TableStep:
     inputs: tuple[str, ...]
     once: bool = False
     part_of: str | None = None
+    of_groups: bool = False
 
     @property
     def table(self) -> str | None:

@@ -245,7 +245,11 @@ HISTORY = (
     TableStep("ended", _ended, ("commits", "cut", "rules")),
     TableStep("removed", _removed, ("cut", "rules", "timeless")),
     TableStep(
-        "removals", _removals, ("removed", "topics", "metadata", "rules", "coverage"), once=True
+        "removals",
+        _removals,
+        ("removed", "topics", "metadata", "rules", "coverage"),
+        once=True,
+        of_groups=True,
     ),
     TableStep("of_topics", _of_topics, ("topics", "elections"), once=True),
     TableStep(
