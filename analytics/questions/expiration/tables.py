@@ -349,18 +349,18 @@ def _evaluated(
     names = chosen.offsets(log.names)
     has_lost = pl.col(GROUP).is_in(log.removed_offsets[GROUP].unique().implode())
 
-    def asked(rows: pl.DataFrame) -> pl.DataFrame:
+    def of_chosen(rows: pl.DataFrame) -> pl.DataFrame:
         if names.height == log.names.height:
             return rows
         numbers = (each for each in (GROUP, TOPIC) if each in rows.columns)
-        is_asked = (pl.col(n).is_null() | pl.col(n).is_in(names[n].implode()) for n in numbers)
-        return rows.filter(*is_asked)
+        is_chosen = (pl.col(n).is_null() | pl.col(n).is_in(names[n].implode()) for n in numbers)
+        return rows.filter(*is_chosen)
 
     def without(rows: pl.DataFrame) -> pl.DataFrame:
-        return asked(rows).filter(~has_lost)
+        return of_chosen(rows).filter(~has_lost)
 
     def with_removals(rows: pl.DataFrame) -> pl.DataFrame:
-        return _own(asked(rows).filter(has_lost))
+        return _own(of_chosen(rows).filter(has_lost))
 
     left = _Left(
         _own(found.filter(pl.col("status") == BLOCKED)),
