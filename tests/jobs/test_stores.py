@@ -96,7 +96,7 @@ def test_an_audit_from_a_store_into_a_store(
         out = counted.location(f"audited-{scheme}", scheme)
         metrics = counted.location(f"metrics-{scheme}.prom", scheme)
         beside = ("--metrics", metrics, "--format", "json")
-        answer = groupscope("audit", there, "--out", out, *beside, timeout=1200)
+        answer = groupscope("audit", there, "--out", out, *beside)
     assert 500 < len(proxy.requests) < MOST_REQUESTS, proxy.kinds()
     here = tmp_path / "audited"
     plain = groupscope(
