@@ -260,6 +260,18 @@ def _topic_of(table: str) -> str:
 
 def _bucket_of(table: str, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
     """Return the number of the bucket that a record is in."""
+    return bucket_number(key_hash(table, topic), topic, buckets)
+
+
+def bucket_number(hashed: pl.Expr, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
+    """Return the number of the bucket that something is in.
+
+    Args:
+        hashed: The hash of its group, or of its share partition: `key_hash`, `spread`.
+        topic: The internal topic.
+        buckets: All of them; where partitions of the topic have buckets of their own, rows have
+            `partition`.
+    """
     first: dict[int, int] = {}
     parts: dict[int, int] = {}
     rest, rest_parts = 0, 1
@@ -272,7 +284,7 @@ def _bucket_of(table: str, topic: str, buckets: Sequence[Bucket]) -> pl.Expr:
         for partition in each.partitions:
             first.setdefault(partition, number)
             parts[partition] = each.parts
-    return _of(first, rest) + key_hash(table, topic) % _of(parts, rest_parts)
+    return _of(first, rest) + hashed % _of(parts, rest_parts)
 
 
 def _of(numbers: Mapping[int, int], otherwise: int) -> pl.Expr:

@@ -20,7 +20,7 @@ from analytics.contracts import check_values, contract_frame, contract_schema
 from analytics.decode.records.chunks import CONTROL_TABLE
 from analytics.engine.cut_tables import Cut
 from analytics.engine.part_runs import get_value, put_value
-from analytics.engine.record_layout import Run, lay_out, run_task
+from analytics.engine.record_layout import Run, bucket_number, lay_out, run_task
 from analytics.key_order import in_key_order
 from analytics.locations import make_folder, open_location
 from analytics.replay.graph import Pass, TableStep, passes, resolve
@@ -231,11 +231,9 @@ def _lay_apart(
     All tasks together read each row once: handed to every task they would be read as often as
     there are buckets.
     """
-    of_groups = [number for number, each in enumerate(buckets) if each.topic == CONSUMER_OFFSETS]
     if rows.height:
-        number = pl.lit(of_groups[0]) + spread(pl.col("group_id")) % len(of_groups)
         with BucketFiles(place, name) as files:
-            files.add(rows, number)
+            files.add(rows, bucket_number(spread(pl.col("group_id")), CONSUMER_OFFSETS, buckets))
     return rows.clear()
 
 

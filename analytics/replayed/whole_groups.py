@@ -134,21 +134,21 @@ def whole_group_parts(
     buckets, parts = division.buckets, division.parts
     by_bucket = [_files_of_bucket(files, number, buckets) for number in range(buckets)]
     records = {name: each for name, each in sources.items() if isinstance(each, RecordGroups)}
-    are_laid = beside is not None and run_tasks is not None and bool(records)
+    laying = run_tasks if beside is not None and records else None
     others = {
         name: _others(source, files, name, buckets)
         for name, source in sources.items()
-        if not (are_laid and name in records)
+        if laying is None or name not in records
     }
     laid_out = {name: each for name, each in others.items() if each is not None}
     empty = {name: whole(each.none_of_them()) for name, each in in_files.items()}
-    with _folder(beside) if laid_out or are_laid else nullcontext("") as folder:
+    with _folder(beside) if laid_out or laying else nullcontext("") as folder:
         empty |= {name: _laid_out(folder, name, each, parts) for name, each in laid_out.items()}
-        if are_laid and run_tasks is not None:
-            reads = _laid_records(records, parts, folder, run_tasks)
-        else:
+        if laying is None:
             of_no_group = {name: each for name, each in records.items() if each.group is None}
             reads = {name: _RecordRead(each) for name, each in of_no_group.items()}
+        else:
+            reads = _laid_records(records, parts, folder, laying)
         yield [
             _part(
                 {

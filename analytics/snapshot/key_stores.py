@@ -67,10 +67,7 @@ def certificates_in_lines(text: str) -> str:
     Raises:
         StoreUnusableError: There are none.
     """
-    blocks = _in_lines(text, _CERTIFICATE)
-    if not blocks:
-        raise StoreUnusableError("no PEM: it has no certificate")
-    return blocks
+    return _in_lines(text, _CERTIFICATE)
 
 
 def key_in_lines(text: str) -> str:
@@ -79,19 +76,19 @@ def key_in_lines(text: str) -> str:
     Raises:
         StoreUnusableError: There is none.
     """
-    blocks = _in_lines(text, _PRIVATE_KEY)
-    if not blocks:
-        raise StoreUnusableError("no PEM: it has no private key")
-    return blocks
+    return _in_lines(text, _PRIVATE_KEY)
 
 
 def _in_lines(text: str, kind: str) -> str:
-    return "".join(
+    blocks = [
         f"-----BEGIN {label}-----\n{textwrap.fill(''.join(body.split()), 64)}\n"
         f"-----END {label}-----\n"
         for label, body in _BLOCK.findall(text)
         if label.endswith(kind)
-    )
+    ]
+    if not blocks:
+        raise StoreUnusableError(f"no PEM: it has no {kind.lower()}")
+    return "".join(blocks)
 
 
 def trusted_certificates(path: str, password: str) -> str:
