@@ -12,11 +12,10 @@ import pytest
 
 from tests.brokers.asking import Asker
 from tests.brokers.broker import Addresses, Broker
-from tests.brokers.programs import Programs, fetch_programs
+from tests.brokers.programs import Programs
 from tests.brokers.releases import INTERNAL, Release, broker_settings
 from tests.brokers.snapshot_rows import may_be_cleaned, rows_below
 from tests.brokers.troupe import Troupe
-from tests.support.kafka_jars import JarsUnavailableError
 
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
@@ -33,14 +32,6 @@ SECONDS = 25
 @pytest.fixture(scope="module", params=RELEASES)
 def release(request: pytest.FixtureRequest) -> Release:
     return Release(request.param)
-
-
-@pytest.fixture(scope="module")
-def programs(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    try:
-        return fetch_programs(release, tmp_path_factory.mktemp("programs"))
-    except JarsUnavailableError as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from schemas.names import CONSUMER_OFFSETS, COORDINATOR_TOPICS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from tests.brokers.asking import Asker
 from tests.brokers.broker import Broker, properties_text
-from tests.brokers.programs import Programs, fetch_programs
+from tests.brokers.programs import Programs
 from tests.brokers.releases import Release, broker_settings
 from tests.brokers.secured import (
     AUDITOR,
@@ -31,7 +31,6 @@ from tests.brokers.secured import (
 from tests.brokers.snapshot_rows import rows_below
 from tests.brokers.troupe import Troupe
 from tests.support.certificates import Authority
-from tests.support.kafka_jars import JarsUnavailableError
 from tests.support.recorded_cluster import document
 
 if TYPE_CHECKING:
@@ -133,14 +132,6 @@ def stores(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> Pa
     authority.issue(AUDITOR).write_pkcs12(folder / "own.p12", STORE_PASSWORD)
     Authority.new("another").write_pem(folder / "another.pem")
     return folder
-
-
-@pytest.fixture(scope="module")
-def programs(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    try:
-        return fetch_programs(release, tmp_path_factory.mktemp("programs"))
-    except JarsUnavailableError as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,12 @@ import pytest
 
 from schemas.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from tests.brokers.asking import Ask, Asker
-from tests.brokers.programs import Programs, fetch_programs
+from tests.brokers.programs import Programs
 from tests.brokers.releases import INTERNAL, Release
 from tests.brokers.snapshot_rows import place_of, rows_below
 from tests.brokers.three import ThreeBrokers
 from tests.brokers.troupe import Troupe
 from tests.conftest import COMMAND
-from tests.support.kafka_jars import JarsUnavailableError
 from tests.support.recorded_cluster import document
 
 if TYPE_CHECKING:
@@ -79,14 +78,6 @@ class Taken:
 @pytest.fixture(scope="module", params=RELEASES)
 def release(request: pytest.FixtureRequest) -> Release:
     return Release(request.param)
-
-
-@pytest.fixture(scope="module")
-def programs(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    try:
-        return fetch_programs(release, tmp_path_factory.mktemp("programs"))
-    except JarsUnavailableError as reason:
-        pytest.skip(str(reason))
 
 
 def command(three: ThreeBrokers, out: Path, *options: str) -> list[str]:
