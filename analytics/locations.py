@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from functools import cache, partial
 from threading import Thread
@@ -78,6 +78,8 @@ _ENDPOINTS: Final = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 _STORES: Final[set[str]] = set()
 _WITHOUT_FOLDERS: Final = ("s3", "gcs")
 """Arrow's names of file systems in which a file needs no folder to lie in."""
+MOVES_FOLDERS: Final = ("local", "hdfs", "subtree", "mock")
+"""File systems that move a folder in one step."""
 
 
 class Uri(NamedTuple):
@@ -221,6 +223,52 @@ def make_folder(filesystem: FileSystem, path: str) -> None:
     """Make a folder, and those that it lies in; a store has none, and asks for each in vain."""
     if filesystem.type_name not in _WITHOUT_FOLDERS:
         filesystem.create_dir(path, recursive=True)
+
+
+def move_folder(filesystem: FileSystem, source: str, target: str) -> None:
+    """Move a folder in one step where the filesystem can, else file by file.
+
+    Object stores cannot, nor can any where files that stay are in the target.
+    """
+    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - as above
+
+    is_new = filesystem.get_file_info(target).type is FileType.NotFound
+    if is_new and filesystem.type_name in MOVES_FOLDERS:
+        filesystem.move(source, target)
+        return
+    for info in filesystem.get_file_info(FileSelector(source, recursive=True)):
+        if info.is_file:
+            place = f"{target}/{info.path.removeprefix(source).lstrip('/')}"
+            make_folder(filesystem, place.rpartition("/")[0])
+            filesystem.move(info.path, place)
+
+
+def remove_all_but(filesystem: FileSystem, folder: str, kept: Collection[str]) -> None:
+    """Delete what is in a folder, but for files that stay where they are.
+
+    Args:
+        filesystem: Where it is.
+        folder: Its path there; it need not be there.
+        kept: Paths of files; where none is in the folder, it goes as a whole.
+    """
+    from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - as above
+
+    staying = [each for each in kept if each.startswith(f"{folder}/")]
+    if not staying:
+        if filesystem.get_file_info(folder).type is FileType.Directory:
+            filesystem.delete_dir(folder)
+        return
+    gone: list[str] = []
+    below = filesystem.get_file_info(FileSelector(folder, recursive=True))
+    # A folder comes before what is in it.
+    for each in sorted(below, key=lambda info: str(info.path)):
+        if each.path in staying or each.path.startswith(tuple(gone)):
+            continue
+        if each.is_file:
+            filesystem.delete_file(each.path)
+        elif not any(path.startswith(f"{each.path}/") for path in staying):
+            filesystem.delete_dir(each.path)
+            gone.append(f"{each.path}/")
 
 
 def is_of_stores() -> bool:

@@ -31,7 +31,15 @@ from analytics.errors import (
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
 from analytics.file_content import content_of
-from analytics.locations import is_uri, join, make_folder, open_location
+from analytics.locations import (
+    MOVES_FOLDERS,
+    is_uri,
+    join,
+    make_folder,
+    move_folder,
+    open_location,
+    remove_all_but,
+)
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 from schemas.manifest import fault_in
@@ -69,7 +77,6 @@ _ABANDONED = timedelta(days=1)
 """Where file systems know no locks, what a run wrote and is older than this is of no living one."""
 _FOLDER = fs.FileType.Directory
 _NO_COLUMN = ("No match for FieldRef", "does not exist in schema")
-_MOVES_FOLDERS = ("local", "hdfs", "subtree", "mock")
 
 
 @dataclass(frozen=True)
@@ -226,14 +233,19 @@ class Workspace:
 
     def sizes_in(self, tops: Iterable[str]) -> dict[str, int]:
         """Return how many bytes each file of some folders has, by its path in the workspace."""
-        return {
+        wanted = set(tops)
+        is_store = self.filesystem.type_name not in MOVES_FOLDERS
+        # A store lists all there is below a name at once: one request instead of one a folder.
+        listed = [""] if is_store else sorted(wanted)
+        sizes = {
             each.path.removeprefix(self.root).lstrip("/"): each.size
-            for top in tops
+            for name in listed
             for each in self.filesystem.get_file_info(
-                fs.FileSelector(self.path(top), recursive=True, allow_not_found=True)
+                fs.FileSelector(self.path(name), recursive=True, allow_not_found=True)
             )
             if each.is_file
         }
+        return {name: size for name, size in sizes.items() if name.partition("/")[0] in wanted}
 
     def _check_files(self, files: Mapping[str, int]) -> None:
         """Refuse tables of which a file is gone or has another length than its run wrote.
@@ -348,10 +360,12 @@ class Staging:
             manifest: What the run did.
         """
         space, filesystem = self.workspace, self.workspace.filesystem
-        places = list(numbered(parts))
-        tops = {*replaced, *(place.partition("/")[0] for _, place in places)}
+        every = list(numbered(parts))
+        tops = {*replaced, *(place.partition("/")[0] for _, place in every)}
+        stay = {path for path, place in every if path == space.path(place)}
+        places = [(path, place) for path, place in every if path not in stay]
         # A move is a copy in a store: once is enough for what lies in no folder that is replaced.
-        is_once = filesystem.type_name not in _MOVES_FOLDERS
+        is_once = filesystem.type_name not in MOVES_FOLDERS
         own = f"{space.path(self.name)}/"
         later = {each: None for each in places if is_once and each[0].startswith(own)}
         if later:
@@ -369,10 +383,10 @@ class Staging:
         if tops - {EVALUATIONS}:
             space.forget_answers()
         for top in sorted(tops):
-            space.remove(top)
+            remove_all_but(filesystem, space.path(top), stay)
             staged = space.path(self.published(top))
             if filesystem.get_file_info(staged).type is _FOLDER:
-                _move_folder(filesystem, staged, space.path(top))
+                move_folder(filesystem, staged, space.path(top))
         for path, place in later:
             filesystem.move(path, space.path(place))
         make_folder(filesystem, space.path(self.name))
@@ -430,18 +444,6 @@ def _seen_from_here(path: str) -> Iterator[None]:
             "--out must be on a filesystem that all its machines share"
         )
         raise WorkspaceError(message) from error
-
-
-def _move_folder(filesystem: fs.FileSystem, source: str, target: str) -> None:
-    """Move a folder in one step where the filesystem can, else file by file (object stores)."""
-    if filesystem.type_name in _MOVES_FOLDERS:
-        filesystem.move(source, target)
-        return
-    for info in filesystem.get_file_info(fs.FileSelector(source, recursive=True)):
-        if info.is_file:
-            place = f"{target}/{info.path.removeprefix(source).lstrip('/')}"
-            make_folder(filesystem, place.rpartition("/")[0])
-            filesystem.move(info.path, place)
 
 
 def table_in(

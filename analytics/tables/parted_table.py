@@ -432,10 +432,14 @@ def _held(rows: pa.Table, most: int) -> Iterator[pa.Table]:
 def _stored(part: str, most: int, columns: Sequence[str]) -> Iterator[pa.Table]:
     filesystem, path = open_location(part)
     with reading(path), filesystem.open_input_file(path) as source:
-        file: Any = pq.ParquetFile(source, pre_buffer=False)
-        for batch in file.iter_batches(batch_size=most, columns=list(columns)):
-            # Files have columns in an order of their own.
-            yield pa.Table.from_batches([batch]).select(list(columns))
+        # A store is asked once for the columns of a row group, not once for each: those are held.
+        is_here = isinstance(filesystem, fs.LocalFileSystem)
+        file: Any = pq.ParquetFile(source, pre_buffer=not is_here)
+        every = list(range(file.num_row_groups))
+        for groups in [every] if is_here else [[each] for each in every]:
+            for batch in file.iter_batches(most, row_groups=groups, columns=list(columns)):
+                # Files have columns in an order of their own.
+                yield pa.Table.from_batches([batch]).select(list(columns))
 
 
 def _numbered(pieces: Iterator[pa.Table], first: int) -> Iterator[pa.Table]:

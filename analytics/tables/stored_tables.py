@@ -191,8 +191,10 @@ class StoredTables:
             WorkspaceError: The workspace has no such table.
         """
         place = self.workspace.table(folder_of(name))
-        files = [f"{place}/{path.rpartition('/')[2]}" for path in self.files(name)]
-        return PartedTable(self.schema(name), files, order)
+        dataset = self._dataset(name)
+        paths = dataset.files if isinstance(dataset, ds.FileSystemDataset) else []
+        files = [f"{place}/{path.rpartition('/')[2]}" for path in paths]
+        return PartedTable(self._in_contract_order(name, dataset.schema), files, order)
 
     def count(self, *names: str, where: pc.Expression | None = None) -> int:
         """Return how many rows tables have together, those that fulfil a condition."""
@@ -204,9 +206,11 @@ class StoredTables:
 
     def schema(self, name: str) -> pa.Schema:
         """Return the columns of a table as its files have them, in the order of the contract."""
-        found = self._dataset(name).schema
+        return self._in_contract_order(name, self._dataset(name).schema)
+
+    def _in_contract_order(self, name: str, schema: pa.Schema) -> pa.Schema:
         with reading(self.workspace.path(folder_of(name))):
-            return pa.schema([found.field(column.name) for column in table(name).columns])
+            return pa.schema([schema.field(column.name) for column in table(name).columns])
 
     def _scanner(
         self,

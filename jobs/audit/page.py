@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 128_000
 """So many rows of a few columns: what is done once for each piece takes longer than its rows."""
+_FEW_ROWS: Final = 10_000
+"""So few rows are held until the page is there: a store would be asked for them again."""
 _NEEDED: Final = (
     *("findings", "audited_groups", "applied_rules"),
     *("audit_incidents", "audit_incident_parts"),
@@ -79,9 +81,13 @@ class _Stored:
 
     stored: StoredTables
     of_shown: HeldTables = field(default_factory=HeldTables)
+    _looked_at: dict[str, PartedTable | None] = field(default_factory=dict)
+    _few: dict[tuple[str, tuple[str, ...], int | None], pa.Table] = field(default_factory=dict)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.of_shown or (name in TABLES and self.stored.has(str(name)))
+        if name in self.of_shown:
+            return True
+        return name in TABLES and self._parted_or_none(str(name)) is not None
 
     def read(self, name: str, columns: Sequence[str], where: Condition | None = None) -> pa.Table:
         """Return columns of a table, all where none is named; of the rows that are asked for."""
@@ -90,12 +96,23 @@ class _Stored:
         rows = self._parted(name)
         if where is not None:
             return rows.where(where).few(columns or None)
-        return rows.whole(columns or None)
+        return self._once((name, tuple(columns), None), lambda: rows.whole(columns or None))
 
     def first(self, name: str, columns: Sequence[str], most: int) -> pa.Table:
         """Return the first rows of a table, in its order."""
-        rows = self._parted(name).first(most)
+        rows = self._once((name, (), most), lambda: self._parted(name).first(most))
         return rows.select(list(columns)) if columns else rows
+
+    def _once(
+        self, what: tuple[str, tuple[str, ...], int | None], read: Callable[[], pa.Table]
+    ) -> pa.Table:
+        """Return rows that are read, or were read before where they are few."""
+        if what in self._few:
+            return self._few[what]
+        rows = read()
+        if rows.num_rows <= _FEW_ROWS:
+            self._few[what] = rows
+        return rows
 
     def pieces(
         self, name: str, columns: Sequence[str], where: Condition | None = None
@@ -119,7 +136,17 @@ class _Stored:
         return self._parted(name).num_rows
 
     def _parted(self, name: str) -> PartedTable:
-        return replace(self.stored.parted(name, order_of(name)), at_once=_AT_ONCE)
+        rows = self._parted_or_none(name)
+        # A table that is not there is an error where it is read.
+        return self.stored.parted(name, order_of(name)) if rows is None else rows
+
+    def _parted_or_none(self, name: str) -> PartedTable | None:
+        """Return a table, whose folder is listed once for all that the page reads of it."""
+        if name not in self._looked_at:
+            is_there = self.stored.has(name)
+            rows = self.stored.parted(name, order_of(name)) if is_there else None
+            self._looked_at[name] = None if rows is None else replace(rows, at_once=_AT_ONCE)
+        return self._looked_at[name]
 
     def of_group(self, name: str, group: str) -> pa.Table:
         """Return the rows of a group that the page shows."""

@@ -22,6 +22,12 @@ def part(staging: Staging, table: str, rows: int) -> Part:
     return Part(table, str(path), rows)
 
 
+def inodes(folder: Path) -> dict[str, int]:
+    """Return which file lies at which place."""
+    files = folder.rglob("*.parquet")
+    return {str(each.relative_to(folder)): each.stat().st_ino for each in files}
+
+
 def publish(location: Path, *rows: int) -> None:
     staging = Workspace(str(location)).prepare()
     parts = [part(staging, "decoded/offset_commit", count) for count in rows]
@@ -44,6 +50,30 @@ def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
     publish(tmp_path, 5)
     publish(tmp_path, 2)
     assert pq.read_table(tmp_path / "decoded/offset_commit").num_rows == 2
+
+
+def test_files_that_a_run_keeps_stay_as_they_are(tmp_path: Path) -> None:
+    first = Workspace(str(tmp_path)).prepare()
+    names = ("evaluations/lag", "evaluations/lag", "evaluations/usage", "evaluations/usage-old")
+    first.publish([part(first, name, rows) for rows, name in enumerate(names, 1)], [], {})
+    files = inodes(tmp_path)
+    second = Workspace(str(tmp_path)).prepare()
+    kept = Part("evaluations/lag", str(tmp_path / "evaluations/lag/part-00000.parquet"), 0)
+    moved = Part("evaluations/usage", str(tmp_path / "evaluations/lag/part-00001.parquet"), 1)
+    second.publish([kept, moved, part(second, "evaluations/lag", 7)], ["evaluations"], {})
+    now = inodes(tmp_path)
+    first_of_lag = "evaluations/lag/part-00000.parquet"
+    assert now.keys() == {
+        first_of_lag,
+        "evaluations/lag/part-00001.parquet",
+        "evaluations/usage/part-00000.parquet",
+    }
+    assert now[first_of_lag] == files[first_of_lag]
+    assert (
+        now["evaluations/usage/part-00000.parquet"] == files["evaluations/lag/part-00001.parquet"]
+    )
+    assert pq.read_table(tmp_path / "evaluations/lag").num_rows == 1 + 7
+    assert not (tmp_path / "evaluations/usage-old").exists()
 
 
 def test_a_run_that_was_cut_off_is_no_workspace(tmp_path: Path) -> None:
