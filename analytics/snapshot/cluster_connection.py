@@ -45,6 +45,11 @@ _CUT: Final = ("socket disconnected", "Invalid frame length")
 """Words of errors where a port is of another protocol: it hangs up, or answers in TLS."""
 
 
+_HUNG_UP: Final = (
+    "it hung up while the client logged in with {}, as brokers do that refuse a user or a password"
+)
+
+
 class NotAnsweredError(Exception):
     """A question that got no answer; the message says why, without secrets.
 
@@ -189,6 +194,8 @@ class ClusterConnection:
         raise NotAnsweredError("it is no longer asked", is_passing=False)
 
     def _reason(self, error: Exception) -> str:
+        if isinstance(error, NotAnsweredError):
+            return str(error)
         words = self._settings.without_secrets(" ".join(str(error).split()))
         kind = type(error).__name__
         return f"{kind}: {words:.200}" if words and kind not in words else words[:200] or kind
@@ -215,10 +222,27 @@ class ClusterConnection:
         connection = self._manager.get_connection(
             node, timeout_ms=min(left_ms, _CONNECTS_WITHIN * 1000), refresh_metadata_on_err=False
         )
-        await self._manager.wait_for(connection.init_future, left_ms)
+        try:
+            await self._manager.wait_for(connection.init_future, left_ms)
+        except Exception as error:
+            if self._is_cut_in_login(connection, error):
+                words = _HUNG_UP.format(self._settings.mechanism)
+                raise NotAnsweredError(words, is_passing=True) from None
+            raise
         left_ms = max((until - time.monotonic()) * 1000, 1)
         sent = connection.send_request(request, request_timeout_ms=left_ms)
         return await self._manager.wait_for(sent, left_ms)
+
+    def _is_cut_in_login(self, connection: Any, error: Exception) -> bool:  # noqa: ANN401 - as above
+        """Return whether a broker that speaks the protocol hung up where a login is to follow.
+
+        One that refuses a login says why and hangs up: where both come at once, the library drops
+        what was said.
+        """
+        is_first = not self._manager.cluster.brokers()
+        speaks = connection.broker_version_data is not None
+        uses_login = self._settings.mechanism is not None
+        return is_first and speaks and uses_login and _has(str(error), _CUT)
 
     async def _reach(self) -> None:
         """Ask bootstrap servers in turn who the brokers are, until one answers."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from analytics.errors import ClusterUnreachableError
 from analytics.snapshot.client_properties import ClientSettings
 from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError
 from tests.support.recorded_cluster import METADATA, RECORDING, Request, recorded_cluster
@@ -104,3 +105,15 @@ def test_a_loop_that_never_begins_is_waited_for_no_longer_than_an_answer(
     cluster.seconds = 0.5
     with pytest.raises(NotAnsweredError, match="no answer"):
         cluster.ask(all_topics())
+
+
+def test_a_broker_that_hangs_up_in_a_login_may_have_refused_it() -> None:
+    """Kafka-python drops the reason where the broker hangs up at once."""
+    login = ClientSettings("SASL_PLAINTEXT", "PLAIN", "auditor", "hunter2")
+    with recorded_cluster(RECORDING) as address, pytest.raises(ClusterUnreachableError) as refused:
+        # The recording has no login: this broker hangs up.
+        ClusterConnection(address, login, 2).__enter__()
+    assert str(refused.value) == (
+        f"{address}: no broker answered within 2 seconds (it hung up while the client "
+        "logged in with PLAIN, as brokers do that refuse a user or a password)"
+    )

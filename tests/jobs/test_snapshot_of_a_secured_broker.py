@@ -310,7 +310,9 @@ def test_who_is_refused_is_told_in_one_line(
     properties = properties_of(listener, keys, stores)
     ran = secured.take(groupscope, out, listener, properties)
     assert (ran.returncode, ran.stdout) == (code, ""), ran.stderr
-    assert why in ran.stderr
+    # Where a broker hangs up as soon as it has refused, kafka-python drops the reason.
+    is_refused = "hung up while the client logged in" in ran.stderr
+    assert why in ran.stderr or (why == "SaslAuthenticationFailedError" and is_refused)
     assert len(ran.stderr.splitlines()) == 1, ran.stderr
     assert not out.exists()
 
