@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from analytics.epoch_times import time_of
 from analytics.key_order import in_key_order
 from schemas import table
-from schemas.errors import SchemaError
+from schemas.reading import SchemaError
 
 ARROW_TYPES: Final = {
     "string": pa.string(),

@@ -14,10 +14,9 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Final
 
-from schemas.errors import SchemaError
 from schemas.identities import kinds
 from schemas.names import SNAKE_CASE
-from schemas.reading import Explained, documents, read_as
+from schemas.reading import Explained, SchemaError, documents, read_as
 
 # The wording of a gap: a template that is filled with its place and its parameters.
 #

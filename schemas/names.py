@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-from schemas.errors import SchemaError
+from schemas.reading import SchemaError
 
 # Kafka's internal topics by name; everything else takes the names from here.
 

@@ -47,8 +47,8 @@ from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
 from schemas import table, tables
+from schemas.evaluation_rules import GivenThresholds
 from schemas.names import did_you_mean, nearest_name
-from schemas.thresholds import GivenThresholds
 
 if TYPE_CHECKING:
     from datetime import datetime

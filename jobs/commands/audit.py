@@ -29,9 +29,9 @@ Examples:
 
 def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value and not ctx.resilient_parsing:
-        from reports.starting_config import starting_config  # noqa: PLC0415
+        from jobs.cli.settings_files import starting_config  # noqa: PLC0415
+        from schemas.evaluation_rules import QUESTIONS, thresholds  # noqa: PLC0415
         from schemas.finding_rules import finding_rules  # noqa: PLC0415
-        from schemas.thresholds import QUESTIONS, thresholds  # noqa: PLC0415
 
         questions = {name: thresholds(name) for name in QUESTIONS}
         click.echo(starting_config(finding_rules(), questions), nl=False)

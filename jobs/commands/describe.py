@@ -85,7 +85,7 @@ def describe(
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_comparison  # noqa: PLC0415
     from reports.describe.answer import describe_text  # noqa: PLC0415
-    from reports.describe.source import Source  # noqa: PLC0415
+    from reports.describe.groups import Source  # noqa: PLC0415
 
     chosen = _view({name: options.pop(name) for name in VIEWS})
     if epoch is not None and (chosen == OFFSETS or against or not options["groups"]):

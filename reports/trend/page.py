@@ -1,6 +1,8 @@
 """The page of a trend: for each cluster what is new, what got worse and when a limit is reached.
 
 One file, in which nothing runs and nothing is loaded.
+
+How numbers of audits changed from run to run.
 """
 
 from __future__ import annotations
@@ -11,17 +13,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import altair as alt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.charts.trends import MOST_SERIES, run_by_run
+from reports.charts.look import (
+    LINE,
+    SERIES,
+    Row,
+    colours,
+    data,
+    in_order,
+    over_time,
+    shapes,
+    svg_of,
+)
 from reports.layout.section import Rows
 from reports.page.forms import rendered
 from reports.page.model import Cell, Fact, Figure, Grid
 from reports.page.rows import at, columns_of, figure, grid_of, labels, name_cell, of_so_many
 from reports.page.texts import harmless, moment, name_cut
-from reports.quantities import count, size_of
-from reports.trend.lines import ClusterLines, Line, lines_of
+from reports.plain_text import count, size_of
+from reports.trend.answer import ClusterLines, Line, lines_of
 
 SOURCE: Final = "trend.json"
 _MOST_ROWS: Final = 50
@@ -304,3 +317,39 @@ def _first_rows(rows: Rows, cluster: str) -> tuple[pa.Table, int]:
             # A slice would hold the memory of all others, too.
             held = pa.concat_tables([held, mine.take(pa.array(room, pa.int64()))])
     return held, number
+
+
+_HEIGHT: Final = 150
+_WIDTH: Final = 330
+_NOT_EXACT: Final = "is_bound"
+
+
+def run_by_run(rows: Sequence[Row], anchor: str) -> str:
+    """Return a line for each series, with a point for each run; a hollow one is only a bound.
+
+    Args:
+        rows: `at` (ISO 8601), `value`, `series`, `is_bound`.
+        anchor: Of the figure.
+    """
+    words = in_order(rows, "series")
+    axis = alt.Axis(title=None, tickCount=4, format="~s", gridColor=LINE)
+    legend = None if len(words) == 1 else alt.Undefined
+    color = alt.Color("series:N", scale=colours(words), legend=legend)
+    base = alt.Chart(data(rows)).encode(
+        x=over_time(rows), y=alt.Y("value:Q", axis=axis, scale=alt.Scale(domainMin=0))
+    )
+    lines = base.mark_line(strokeWidth=2).encode(color=color)
+    shape = alt.Shape("series:N", scale=shapes(words), legend=legend)
+    layers: list[alt.Chart] = [lines]
+    for is_bound, filled in ((False, True), (True, False)):
+        some = [row for row in rows if row[_NOT_EXACT] is is_bound]
+        if some:
+            points = base.properties(data=data(some)).mark_point(
+                filled=filled, size=60, opacity=1, strokeWidth=2
+            )
+            layers.append(points.encode(color=color, shape=shape))
+    return svg_of(alt.layer(*layers), anchor, height=_HEIGHT, width=_WIDTH)
+
+
+MOST_SERIES: Final = len(SERIES)
+"""So many series are told apart."""

@@ -9,8 +9,7 @@ import pytest
 
 from analytics.questions.question import Answer
 from reports.layout.output_format import OutputFormat
-from reports.trend.answer import trend_text
-from reports.trend.lines import lines_of
+from reports.trend.answer import lines_of, trend_text
 from reports.trend.page import TrendPage, html_of, trend_page
 from tests.support.trend_of_held import COMMAND, HOSTILE, trend_of_held
 
