@@ -30,8 +30,7 @@ from analytics.errors import (
     WorkspaceError,
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
-from analytics.file_content import content_of
-from analytics.locations import is_uri, join, make_folder, open_location
+from analytics.locations import content_of, is_uri, join, make_folder, open_location
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace_lock import sole_writer
 from schemas.manifest import fault_in

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import OutputRefusedError
 from analytics.gaps.gap import gap_documents
-from analytics.library.audited_runs import audited_run
-from analytics.library.saved_audits import saved_audits
+from analytics.library.audited_runs import audited_run, saved_audits
 from analytics.library.saved_tables import Target
 from analytics.locations import absolute_location, join
 from analytics.questions.trend.question import TrendSettings, trend

@@ -10,19 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
-from reports.page.model import Figure
-from reports.page.rows import at, dicts, labels
-from reports.plain_text import count
-from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from schemas.evaluation_rules import harmless_verdicts
-
-if TYPE_CHECKING:
-    from schemas.manifest import Manifest
-
-
 import altair as alt
+import pyarrow as pa
 
 from reports.charts.look import (
     BLUE,
@@ -40,6 +29,15 @@ from reports.charts.look import (
     times,
     utc,
 )
+from reports.page.model import Figure
+from reports.page.rows import at, dicts, labels
+from reports.plain_text import count
+from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from schemas.evaluation_rules import harmless_verdicts
+
+if TYPE_CHECKING:
+    from schemas.manifest import Manifest
+
 
 WIDTH: Final = 560
 MARKS: Final = {

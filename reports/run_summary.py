@@ -11,24 +11,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from reports.layout.output_format import width_of
 from reports.plain_text import Aligned, Block, count, lines_of, paragraphs, ranges
 from schemas import record_types
+from schemas.names import COORDINATOR_TOPICS
+from schemas.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from schemas.manifest import AsOfEntry, Manifest, PartitionEntry, RecordTypeEntry
 
-
-from typing import Final
-
-import msgspec
-
-from schemas.names import COORDINATOR_TOPICS
-from schemas.snapshot import Snapshot
 
 _MOST_GROUPS = 3
 _UNSELECTED = "unselected_type:"

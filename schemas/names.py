@@ -1,14 +1,19 @@
-"""Names: Kafka's internal topics, how its names become ours, and which one somebody meant."""
+"""Names: Kafka's internal topics, how its names become ours, and which one somebody meant.
+
+Kafka's settings: which names are known (`settings/`), and whose values may be kept.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
 
-from schemas.reading import SchemaError
+from schemas.reading import Explained, SchemaError, load
 
 # Kafka's internal topics by name; everything else takes the names from here.
 
@@ -67,3 +72,104 @@ def refuse_duplicates(what: str, values: Iterable[object]) -> None:
     repeated = [str(value) for value, count in Counter(values).items() if count > 1]
     if repeated:
         raise SchemaError(f"{what} twice: {', '.join(repeated)}")
+
+
+BROKER, GROUP = "broker", "group"
+_DOT: Final = re.escape(".")
+WITHHELD = "(withheld)"
+"""What stands for the value of a sensitive setting: null would mean that it was removed."""
+RESOURCE_TYPES = ("topic", "broker", "group")
+
+
+@cache
+def harmless_settings(resource_type: str) -> str:
+    """Return a regular expression of the settings whose values are kept.
+
+    It is anchored, and of the kind that Python and Java read alike.
+
+    Args:
+        resource_type: topic, broker or group.
+
+    Raises:
+        KeyError: There is no such type of resource.
+    """
+    values = _values()
+    kept = {"topic": values.topic, "broker": values.broker, "group": values.group}
+    patterns = [re.escape(each).replace(r"\*", ".*") for each in kept[resource_type]]
+    return "^(" + "|".join(patterns) + ")$"
+
+
+@cache
+def sensitive_settings() -> str:
+    """Return a regular expression of the settings whose values are never kept, whatever the case.
+
+    Names are divided by dots, dashes and underscores: `auth.token` ends with `token`, and
+    `brokentoken` does not.
+    """
+    values = _values()
+    names = "|".join(map(re.escape, (*values.sensitive, *values.sensitive_endings)))
+    return f"(?i)(^|[._-])({names.replace(_DOT, '[._-]')})$"
+
+
+class _Values(Explained, frozen=True):
+    sensitive: tuple[str, ...]
+    sensitive_endings: tuple[str, ...]
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    group: tuple[str, ...]
+
+
+@cache
+def _values() -> _Values:
+    return load(_Values, "rules/config_values.json")
+
+
+def is_setting(name: str, of: str = BROKER) -> bool:
+    """Return whether Kafka knows a setting.
+
+    Args:
+        name: In Kafka's own spelling.
+        of: `BROKER`, or `GROUP` for what can be set for a single group.
+    """
+    return any(fnmatchcase(name, each) for each in _names()[of])
+
+
+def nearest_setting(name: str, of: str = BROKER, also: Iterable[str] = ()) -> str | None:
+    """Return the known name that is most like an unknown one; None where none is like it.
+
+    Args:
+        name: The unknown name.
+        of: `BROKER` or `GROUP`.
+        also: Other names that would do in its place.
+    """
+    whole = [each for each in _names()[of] if not each.endswith("*")]
+    return next(iter(get_close_matches(name, [*whole, *also], n=1, cutoff=0.6)), None)
+
+
+class _Public(Explained, frozen=True):
+    topic: tuple[str, ...]
+    broker: tuple[str, ...]
+    group: tuple[str, ...]
+    client_metrics: tuple[str, ...]
+
+
+@cache
+def public_settings() -> frozenset[str]:
+    """Return the settings that Kafka itself has, by their whole names.
+
+    What a pattern alone knows may be of a plugin, or have the name of a listener in it.
+    """
+    known = (each for each in (*_names()[BROKER], *_names()[GROUP]) if "*" not in each)
+    own = load(_Public, "settings/public_settings.json")
+    return frozenset((*known, *own.topic, *own.broker, *own.group, *own.client_metrics))
+
+
+class _Names(Explained, frozen=True):
+    broker: tuple[str, ...]
+    group: tuple[str, ...]
+
+
+@cache
+def _names() -> Mapping[str, tuple[str, ...]]:
+    names = load(_Names, "settings/broker_settings.json")
+    return {BROKER: names.broker, GROUP: names.group}

@@ -36,7 +36,7 @@ from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_archive, read_keys
 from analytics.dump.records.raw_rows_columns import encoding_that_fits
 from analytics.epoch_times import are_times
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import on_worker
 from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS
 

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from analytics.decode.records.chunks import UNDECODED_TABLE
-from analytics.decode.records.tables import UNDECODED, labels
-from analytics.decode.records.values import may_hold_secrets
+from analytics.decode.records.tables import UNDECODED, labels, may_hold_secrets
 from analytics.dump.inspection.found_losses import Loss, lacks, loss_rows, losses_of_rows, merged
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows_files import FLAW

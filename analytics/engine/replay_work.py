@@ -22,14 +22,20 @@ from analytics.engine.replay_tasks import (
     without_rows,
 )
 from analytics.replay.dump.choices import as_of_metadata
-from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
+from analytics.replay.dump.coverage import (
+    coverage_of,
+    log_sizes,
+    log_starts,
+    snapshot_configs,
+    snapshot_topics,
+    topics_beside,
+)
 from analytics.replay.dump.followed_lines import (
     at_instant,
     lines_metadata,
     of_history,
     read_before_swaps,
 )
-from analytics.replay.dump.snapshots import snapshot_configs, snapshot_topics
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.log_times import AsOf, frame_rows

@@ -62,7 +62,7 @@ from analytics.replay.share.share_partitions import (
 )
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.rules import ReplayRules
 
 # The tables `groups`, `members` and `assignments`, read off the fold of group records.

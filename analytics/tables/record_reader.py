@@ -1,7 +1,7 @@
 """Decoded records of a workspace as frames of polars, as far as they are wanted.
 
 They are those of the lines that are followed at the instant, of the groups and topics that are
-asked for; `analytics.replay.log.as_of` cuts them.
+asked for; `analytics.replay.log.log_times` cuts them.
 """
 
 from __future__ import annotations

@@ -30,8 +30,7 @@ from analytics.side_files import (
 from jobs.cli.options.shared import in_order
 from schemas.evaluation_rules import QUESTIONS, Threshold, checked, thresholds
 from schemas.finding_rules import FindingRule
-from schemas.kafka_settings import BROKER, GROUP, is_setting, nearest_setting
-from schemas.names import nearest_name
+from schemas.names import BROKER, GROUP, is_setting, nearest_name, nearest_setting
 from schemas.reading import SchemaError
 
 # `--topic-ids FILE`: names for topic ids that the dump cannot name.

@@ -8,8 +8,12 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import fail_on_option, table_option
-from jobs.cli.options.asking import asking_options, retention_minutes_option
+from jobs.cli.options.answer import (
+    asking_options,
+    fail_on_option,
+    retention_minutes_option,
+    table_option,
+)
 from jobs.cli.options.shared import (
     disk_size_option,
     end_offsets_option,

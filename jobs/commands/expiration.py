@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import NEVER, fail_on_option, table_option
-from jobs.cli.options.asking import asking_options, retention_minutes_option
+from jobs.cli.options.answer import (
+    NEVER,
+    asking_options,
+    fail_on_option,
+    retention_minutes_option,
+    table_option,
+)
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 from schemas.expiration_rules import expiration_eras
 

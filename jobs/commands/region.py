@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console, print_text
-from jobs.cli.options.answer import Needed, table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import Needed, asking_options, table_option
 from jobs.cli.options.shared import end_offsets_option, out_option
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.errors import EnvironmentUnfitError
 from analytics.libraries_later import release_libraries
 from analytics.package_archive import are_in_archive, ship_packages
-from analytics.spark_worker import OWN, tasks_run_here
+from analytics.spark_tasks import OWN, tasks_run_here
 from jobs.cli.allocation import OF_WORKER
 from jobs.cli.console import Console
 from jobs.spark.java import java_problem

@@ -22,17 +22,15 @@ from analytics.decode.records.tables import (
     CONTROL_MARKERS,
     UNDECODED,
     Origin,
+    Piece,
     decoded_schema,
+    in_order,
     label,
     labels,
-    surroundings,
-    table_of,
-)
-from analytics.decode.records.values import (
-    Piece,
-    in_order,
     may_hold_secrets,
     read_values,
+    surroundings,
+    table_of,
     text_failures,
     unknown_tags_array,
     without_bytes,
@@ -64,7 +62,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.decode.records.frames import RowBuffer
-    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.batch_bytes import Damage
     from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.records.raw_records import PADDING, Batches, RawRecords, Spans
+from analytics.dump.batches.headers import Batches
+from analytics.dump.records.raw_records import PADDING, RawRecords, Spans
 from analytics.wire.columns import distinct
 from analytics.wire.cursor import Cursor, Reason, read_unsigned_varint
 from schemas import CLUSTER_METADATA

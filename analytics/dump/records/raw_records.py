@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from analytics.dump.batches.damage import DamageReason
-from analytics.dump.batches.header_columns import BatchRows
+from analytics.dump.batches.batch_bytes import DamageReason
+from analytics.dump.batches.headers import Batches
 from analytics.dump.records.compression import NoRoomError, UnreadableError, decompress_into
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.damage import Damage, Limits
+    from analytics.dump.batches.batch_bytes import Damage, Limits
 
 # The decompressed side of a chunk: what its compressed batches hold, one after the other.
 
@@ -165,58 +165,6 @@ class Spans:
     def take(self, rows: NDArray[Any]) -> Spans:
         """Return the given rows."""
         return Spans(self.start[rows], self.length[rows])
-
-
-@dataclass(frozen=True)
-class Batches(BatchRows):
-    """Batch headers in file order, one row a batch (``RecordBatch``, ``LegacyRecord``).
-
-    An uncompressed magic 0 or 1 message is a batch of one record. What a compressed one holds is
-    seen by decompressing only: in a walk over headers its ``base_offset`` is its last offset and
-    its ``count`` is -1.
-
-    Attributes:
-        size: Bytes of the whole batch in the file.
-        magic: Message format 0, 1 or 2.
-        base_offset: First offset; in magic 2 also that of a record that compaction removed.
-        last_offset: Last offset, likewise.
-        leader_epoch: Partition leader epoch, -1 none (magic 0 and 1) or not to be believed.
-        attributes: As stored.
-        codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
-        count: Records.
-        producer_id: -1 none.
-        producer_epoch: -1 none.
-        is_transactional: Part of a transaction.
-        is_control: Markers, not data.
-        base_timestamp: Milliseconds that the records' timestamps are relative to, -1 none.
-        max_timestamp: Milliseconds, -1 none.
-        crc: As stored: CRC-32C (magic 2) or CRC-32.
-        delete_horizon: Milliseconds from which tombstones may go (KIP-534), -1 none.
-        timestamp_type: 0 set by the producer, 1 by the broker, -1 none (magic 0).
-    """
-
-    size: NDArray[np.int64]
-    magic: NDArray[np.int8]
-    base_offset: NDArray[np.int64]
-    last_offset: NDArray[np.int64]
-    leader_epoch: NDArray[np.int32]
-    attributes: NDArray[np.int16]
-    codec: NDArray[np.int8]
-    count: NDArray[np.int32]
-    producer_id: NDArray[np.int64]
-    producer_epoch: NDArray[np.int16]
-    is_transactional: NDArray[np.bool_]
-    is_control: NDArray[np.bool_]
-    base_timestamp: NDArray[np.int64]
-    max_timestamp: NDArray[np.int64]
-    crc: NDArray[np.uint32]
-    delete_horizon: NDArray[np.int64]
-    timestamp_type: NDArray[np.int8]
-
-    @property
-    def end(self) -> NDArray[np.int64]:
-        """Byte position after each batch."""
-        return self.position + self.size
 
 
 @dataclass(frozen=True)

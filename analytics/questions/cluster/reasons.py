@@ -19,6 +19,7 @@ from analytics.questions.cluster.comparison import (
     ASSIGNMENT,
     DESCRIPTION,
     GROUP,
+    KEY,
     LISTED,
     LOOK,
     MEMBER,
@@ -26,7 +27,6 @@ from analytics.questions.cluster.comparison import (
     OFFSETS,
     SHARE_PARTITION,
 )
-from analytics.questions.cluster.state_fields import KEY
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.cluster_answers import snapshot_at
 from schemas.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE

@@ -47,7 +47,7 @@ from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
-from analytics.replay.log.as_of import COMMITS, GROUPS
+from analytics.replay.log.log_times import COMMITS, GROUPS
 from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replay.log.rules import named_release, replay_rules
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log

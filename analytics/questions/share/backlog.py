@@ -34,7 +34,7 @@ from analytics.questions.share.window import (
 )
 from analytics.replay.log.losses import with_marks_of
 from analytics.replay.log.row_columns import instant
-from analytics.replay.share.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
+from analytics.replay.share.share_fold import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -28,26 +28,24 @@ from analytics.questions.share.backlog import (
 from analytics.questions.share.faults import FAULTS, faults_in_order
 from analytics.questions.share.limits import SeenOfSome, limit_settings, limits_of, seen_of
 from analytics.questions.share.open_transactions import STABLE_ENDS
-from analytics.questions.share.records import (
-    count_of_rows,
-    known_logs,
-    log_starts,
-    open_transactions_at,
-    rows_of_groups,
-    share_records,
-    state_places,
-    steps_of,
-)
 from analytics.questions.share.settings import settings_found
 from analytics.questions.share.share_log import HOME, KEY
 from analytics.questions.share.stall_history import longest_first, named_stalls, stall_history
 from analytics.questions.share.state_topic import (
     StateCoverage,
     StateLogs,
+    count_of_rows,
     gaps_of_all_groups,
     gaps_of_state,
     holders,
+    known_logs,
+    log_starts,
+    open_transactions_at,
     prunable,
+    rows_of_groups,
+    share_records,
+    state_places,
+    steps_of,
     with_possible_claims,
 )
 from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order

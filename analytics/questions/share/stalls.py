@@ -16,7 +16,7 @@ import polars as pl
 
 from analytics.questions.share.share_log import HOME, KEY, first_covers
 from analytics.questions.share.window import is_done
-from analytics.replay.share.share_records import SNAPSHOT
+from analytics.replay.share.share_fold import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -40,8 +40,7 @@ from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import internal_partition, share_key
-from analytics.replay.share.share_fold import fold
-from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
+from analytics.replay.share.share_fold import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE, fold
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 

@@ -36,7 +36,7 @@ from analytics.replay.log.row_columns import POSITION, TIME, present, text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
 
 # What records about groups hold, as items: who is there, subscribes to what, has or shall have
 # it.

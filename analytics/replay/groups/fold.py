@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from analytics.replay.groups.columns import Flags, Numbers
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.rules import ReplayRules
 
 # Everything a coordinator keeps of a group follows from the last value and the last tombstone of

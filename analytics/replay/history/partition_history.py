@@ -19,7 +19,7 @@ from analytics.replay.metadata.metadata_log import (
 from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.metadata.metadata_log import MetadataLog
 

@@ -18,7 +18,7 @@ from analytics.replay.log.topic_homes import NOT_SEEN, Era
 from analytics.replay.metadata.metadata_log import CERTAIN
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.metadata.metadata_log import MetadataLog
 
 # How many partitions an internal topic had in which era, from the metadata log.

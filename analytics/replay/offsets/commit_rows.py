@@ -14,7 +14,7 @@ from analytics.replay.log.row_columns import offset_in_force, uuid
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.log.rules import ReplayRules
 

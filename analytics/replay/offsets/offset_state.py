@@ -17,7 +17,7 @@ import polars as pl
 from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.between_cuts import WHY, between_cuts
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.log_times import Decoded
 from analytics.replay.log.losses import (
     HOME,
     WHOLE,

@@ -31,25 +31,23 @@ from analytics.seeds.checkpoint_files.fields import (
     whole,
     whole_or_none,
 )
-from analytics.seeds.checkpoint_files.stream_engines import (
+from analytics.seeds.checkpoint_files.foreign_formats import (
     FLINK,
-    METADATA,
-    flink_export,
-    is_flink_export,
-    is_spark_folder,
-    spark_folder,
-)
-from analytics.seeds.checkpoint_files.table_formats import (
     HUDI,
     ICEBERG,
+    METADATA,
+    flink_export,
     hudi_commit,
     hudi_folder,
     iceberg_file,
     iceberg_metadata,
+    is_flink_export,
     is_hudi_commit,
     is_hudi_folder,
     is_iceberg,
+    is_spark_folder,
     metadata_file,
+    spark_folder,
 )
 from analytics.seeds.region.contributions import MERGE, CheckpointKey, Contribution, Partition
 from analytics.side_files import MOST_INT, bad, read_bytes, read_json

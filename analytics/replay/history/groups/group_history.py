@@ -42,7 +42,7 @@ from analytics.replay.log.spans import LIFE
 
 if TYPE_CHECKING:
     from analytics.replay.history.groups.held_items import Held
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
 
 # The table `assignment_history`: who owned what at every epoch, as intervals.
 
