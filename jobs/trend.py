@@ -21,9 +21,9 @@ from jobs.cli.console import command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.written_text import write_pieces, write_text
 from jobs.spark.session import spark_session
+from reports.answers.trend import sections_for_programs, trend_text
+from reports.page.trend import html_of, trend_page
 from reports.row_formats import rendered
-from reports.trend.answer import sections_for_programs, trend_text
-from reports.trend.page import html_of, trend_page
 
 if TYPE_CHECKING:
     from analytics.questions.question import Answer

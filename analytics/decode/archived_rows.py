@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
-from analytics.decode.records.frames import Failures
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import UNDECODED_TABLE, decode_chunk
+from analytics.decode.frames import Failures
+from analytics.decode.tables import Origin
 from analytics.decode.tasks import TASK_BYTES, PartWriter, SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, may_be_of_any_group, placed_rows, runs
 from analytics.dump.batches.stretches import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from analytics.decode.records.chunks import Decoded
+    from analytics.decode.chunks import Decoded
     from analytics.decode.tasks import Settings
     from analytics.dump.copies.plan import PlanOptions
     from analytics.dump.records.raw_rows_files import RawRows

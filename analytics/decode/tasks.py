@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.records.chunks import (
+from analytics.decode.chunks import (
     CONTROL_TABLE,
     DECODED,
     EVERYTHING,
@@ -22,8 +22,8 @@ from analytics.decode.records.chunks import (
     RecordKind,
     decode_chunk,
 )
-from analytics.decode.records.frames import RowBuffer
-from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, Origin, decoded_schema
+from analytics.decode.frames import RowBuffer
+from analytics.decode.tables import CONTROL_MARKERS, UNDECODED, Origin, decoded_schema
 from analytics.decode.workload import packed_sizes
 from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.segment_stats import SegmentStats

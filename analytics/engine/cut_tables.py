@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
+from analytics.decode.chunks import CONTROL_TABLE, UNDECODED_TABLE
 from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.dump.times import last_time, milliseconds
 from analytics.replay.log.ends_at import leading

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from analytics.cluster_probe import ListedFile, check_executors
+from analytics.contracts import polars_rows
 from analytics.decode.selection import Selection
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.key_places import homes_metadata, internal_topics
@@ -39,7 +40,6 @@ from analytics.replay.dump.followed_lines import (
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.log_times import AsOf, frame_rows
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_given

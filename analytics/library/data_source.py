@@ -156,7 +156,7 @@ def _schema_of_logs(request: SourceOptions, inputs: Inputs) -> pa.Schema:
     """
     if inputs.workspaces:
         return request.schema
-    from analytics.decode.records.tables import schema_of_dump, table_schema  # noqa: PLC0415 - tasks need none of it
+    from analytics.decode.tables import schema_of_dump, table_schema  # noqa: PLC0415 - tasks need none of it
 
     whole = schema_of_dump(table_schema(request.table))
     return pa.schema([whole.field(each) for each in request.schema.names])

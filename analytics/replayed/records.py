@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import arrow_rows
 from analytics.engine.cut_tables import Cut, cut_of
 from analytics.engine.key_places import homes_in
 from analytics.replay.dump.coverage import log_starts
@@ -25,7 +26,6 @@ from analytics.replay.log.log_times import (
     frames_of_rows,
     timeless_ends,
 )
-from analytics.replay.log.row_columns import arrow_rows
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.tables.record_reader import RecordReader
 from schemas import CONSUMER_OFFSETS

@@ -17,8 +17,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.frames import Frames, read_frames
-from analytics.decode.records.tables import in_order, read_values
+from analytics.contracts import contract_rows
+from analytics.decode.frames import Frames, read_frames
+from analytics.decode.tables import in_order, read_values
 from analytics.decode.tasks import SliceReport, select
 from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
@@ -31,7 +32,6 @@ from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.failed_reads import failed_here
 from analytics.replay.log.losses import MARKS, with_marks_of
-from analytics.replay.log.row_columns import contract_rows
 from analytics.replay.share import share_fold
 from analytics.replay.share.share_fold import fold
 from analytics.wire.columns import invalid_rows, struct_type, take, to_array

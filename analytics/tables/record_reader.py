@@ -20,9 +20,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from analytics.decode.records.chunks import UNDECODED_TABLE
-from analytics.decode.records.tables import table_schema
+from analytics.decode.chunks import UNDECODED_TABLE
 from analytics.decode.selection import Selection, is_name, names_wanted
+from analytics.decode.tables import table_schema
 from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset, records_folder
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash

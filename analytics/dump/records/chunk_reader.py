@@ -15,7 +15,6 @@ import numpy as np
 
 from analytics.dump.batches.batch_bytes import Damage, DamageReason
 from analytics.dump.batches.headers import BATCH_HEADER, MIN_RECORD, Batches
-from analytics.dump.records.compression import Codec
 from analytics.dump.records.message_sets import (
     Messages,
     Wrapper,
@@ -26,6 +25,7 @@ from analytics.dump.records.message_sets import (
 from analytics.dump.records.raw_records import (
     Arena,
     Chunk,
+    Codec,
     Expansion,
     RawRecords,
     RecordColumns,

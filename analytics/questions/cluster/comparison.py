@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.replay.log.row_columns import polars_rows
+from analytics.contracts import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replayed.cluster_answers import snapshot_at
 

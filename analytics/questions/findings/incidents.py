@@ -19,10 +19,9 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import table_of
+from analytics.contracts import polars_rows, table_of
 from analytics.questions.findings.ended_lines import Elections
 from analytics.questions.findings.found import WORST_FIRST
-from analytics.replay.log.row_columns import polars_rows
 from schemas.finding_rules import (
     COPY,
     GROUP,

@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import contract_frame
+from analytics.contracts import contract_frame, polars_rows
 from analytics.dump.inspection.found_losses import lacks
 from analytics.gaps.gap import joined, words_expression
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -32,15 +32,14 @@ from analytics.gaps.internal_topics import (
 )
 from analytics.questions.share.group_pictures import COLUMNS as PICTURE_COLUMNS
 from analytics.questions.share.group_pictures import KnownLogs, StepRecords, phases
-from analytics.questions.share.open_transactions import COLUMNS as TRANSACTION_COLUMNS
-from analytics.questions.share.open_transactions import open_transactions
+from analytics.questions.share.held_up import COLUMNS as TRANSACTION_COLUMNS
+from analytics.questions.share.held_up import open_transactions
 from analytics.questions.share.share_log import COLUMNS, HOME, KEY, ShareLog, share_log
 from analytics.questions.share.steps import share_steps
 from analytics.replay.dump.choices import COMPLETE_ARCHIVE, assumed_in
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.log_times import disputed, frames_of_rows
 from analytics.replay.log.losses import with_marks_of, with_marks_of_records
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import internal_partition, share_key
 from analytics.replayed.group_rows import GroupRows, stored_rows
 from analytics.replayed.records import Records

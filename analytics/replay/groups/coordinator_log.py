@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import POSITION, TIME, present, text
 from analytics.replay.groups.columns import (
     ASSIGNOR,
     MEMBER_DETAILS,
@@ -31,7 +32,6 @@ from analytics.replay.groups.group_records import (
     TOPOLOGY,
     Kind,
 )
-from analytics.replay.log.row_columns import POSITION, TIME, present, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

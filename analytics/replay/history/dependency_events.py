@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from analytics.contracts import POSITION, word
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.group_life_events import (
     EVENTS,
@@ -15,7 +16,6 @@ from analytics.replay.history.group_life_events import (
     with_word,
     words,
 )
-from analytics.replay.log.row_columns import POSITION, word
 from analytics.replay.log.spans import at, in_order, last_before
 from analytics.replay.metadata.metadata_log import OTHER, RESOURCES, harmless_name
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT

@@ -24,13 +24,13 @@ from analytics.replay.history.dependency_events import (
     topic_records,
     transaction_events,
 )
-from analytics.replay.history.group_life_events import with_causes_of_endings
-from analytics.replay.history.groups.group_history import (
+from analytics.replay.history.group_history import (
     faults_of,
     group_history,
     group_records_in_time,
     group_steps,
 )
+from analytics.replay.history.group_life_events import with_causes_of_endings
 from analytics.replay.history.partition_history import TABLES as EPOCHS_IN
 from analytics.replay.history.partition_history import (
     births,

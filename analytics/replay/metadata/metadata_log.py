@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame
-from analytics.replay.log.row_columns import POSITION, TIME, present, word
+from analytics.contracts import POSITION, TIME, contract_frame, present, word
 from schemas import CLUSTER_METADATA
 from schemas.names import RESOURCE_TYPES, harmless_settings, sensitive_settings
 

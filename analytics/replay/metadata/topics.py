@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame
+from analytics.contracts import contract_frame, uuid
 from analytics.replay.history.partition_history import broker_starts
-from analytics.replay.log.row_columns import uuid
 from analytics.replay.log.topic_homes import NOT_SEEN, Era
 from analytics.replay.metadata.metadata_log import CERTAIN
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.time_columns import TIMESTAMP, times_of
 
 if TYPE_CHECKING:

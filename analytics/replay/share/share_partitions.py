@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame
+from analytics.contracts import IN_DUMP, POSITION, contract_frame, word
 from analytics.replay.log.losses import (
     HOME,
     WHOLE,
@@ -26,7 +26,6 @@ from analytics.replay.log.losses import (
     with_marks_of_records,
     with_missing,
 )
-from analytics.replay.log.row_columns import IN_DUMP, POSITION, word
 from analytics.replay.log.spans import at, in_order, last_before, so_far
 from analytics.replay.log.topic_homes import internal_partition, share_key
 from analytics.replay.share.share_fold import (

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.questions.describe.description import without_incomplete
 from analytics.questions.share.backlog import with_share_lag
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from reports.describe.answer import rows_of, shown_columns
 from reports.describe.groups import Source, partitions_text, tasks_text
 from reports.describe.tool_output import (

@@ -10,10 +10,10 @@ import polars as pl
 from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.groups.columns import PENDING
 from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY, TARGET
+from analytics.replay.history.group_epochs import group_epochs
+from analytics.replay.history.group_incarnations import group_incarnations
 from analytics.replay.history.group_life_events import group_life_events, member_events
-from analytics.replay.history.groups.group_epochs import group_epochs
-from analytics.replay.history.groups.group_incarnations import group_incarnations
-from analytics.replay.history.groups.held_items import (
+from analytics.replay.history.held_items import (
     ITEM,
     MOMENTS,
     OWNERS,
@@ -22,9 +22,9 @@ from analytics.replay.history.groups.held_items import (
     owners,
     source_topics,
 )
-from analytics.replay.history.groups.load_faults import load_faults
-from analytics.replay.history.groups.loading import UnreadRecords
-from analytics.replay.history.groups.membership_changes import (
+from analytics.replay.history.load_faults import load_faults
+from analytics.replay.history.loading import UnreadRecords
+from analytics.replay.history.membership_changes import (
     came_with_known_epoch,
     known_epochs,
     membership_changes,
@@ -41,8 +41,9 @@ from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.spans import LIFE
 
 if TYPE_CHECKING:
-    from analytics.replay.history.groups.held_items import Held
+    from analytics.replay.history.held_items import Held
     from analytics.replay.log.log_times import Decoded
+
 
 # The table `assignment_history`: who owned what at every epoch, as intervals.
 

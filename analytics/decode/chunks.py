@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.frames import Failures, Frames, read_frames
-from analytics.decode.records.tables import (
+from analytics.decode.frames import Failures, Frames, read_frames
+from analytics.decode.selection import Selection
+from analytics.decode.tables import (
     CONTROL_MARKERS,
     UNDECODED,
     Origin,
@@ -36,7 +37,6 @@ from analytics.decode.records.tables import (
     without_bytes,
     without_secrets,
 )
-from analytics.decode.selection import Selection
 from analytics.dump.records.redpanda_rows import KEYS, MEMBERS, redpanda_rows
 from analytics.wire.columns import (
     Binary,
@@ -61,10 +61,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.decode.records.frames import RowBuffer
+    from analytics.decode.frames import RowBuffer
     from analytics.dump.batches.batch_bytes import Damage
     from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
+
 
 CONTROL_TABLE = "control_markers"
 UNDECODED_TABLE = "undecoded"

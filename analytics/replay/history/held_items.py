@@ -36,6 +36,7 @@ from analytics.replay.log.spans import LIFE, ROW
 if TYPE_CHECKING:
     from analytics.replay.groups.columns import Flags, Numbers
 
+
 # What was known of a group and of who owned a partition, from record to record.
 #
 # Commits are looked at beside these: both are light rows at offsets of the coordinator's log.

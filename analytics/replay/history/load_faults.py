@@ -26,9 +26,9 @@ from analytics.replay.groups.group_records import (
     STREAMS,
     TARGET,
 )
+from analytics.replay.history.group_incarnations import is_simple
 from analytics.replay.history.group_life_events import with_word
-from analytics.replay.history.groups.group_incarnations import is_simple
-from analytics.replay.history.groups.loading import (
+from analytics.replay.history.loading import (
     ANY,
     NOT_NEWER,
     TASKS,
@@ -41,8 +41,9 @@ from schemas.releases import load_faults as known_faults
 from schemas.releases import patch_before
 
 if TYPE_CHECKING:
-    from analytics.replay.history.groups.loading import UnreadRecords
+    from analytics.replay.history.loading import UnreadRecords
     from analytics.replay.log.rules import LoadingRules, ReplayRules
+
 
 TOPICS = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
 NO_EPOCH = -1

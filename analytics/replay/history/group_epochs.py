@@ -36,7 +36,8 @@ from analytics.replay.log.spans import EPOCH, LIFE, ROW, at, in_order, last_up_t
 
 if TYPE_CHECKING:
     from analytics.replay.groups.columns import Numbers
-    from analytics.replay.history.groups.held_items import Held
+    from analytics.replay.history.held_items import Held
+
 
 _LAST_KNOWN = ("assignment_epoch", "topology_epoch")
 _EPOCH_FIELDS = ("leader", "protocol", "protocol_type", "unread", "validated_epoch")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from analytics.wire.cursor import ByteBuffer
 
+
 # A buffer for records of tables that a chunk has few of; later ones are decoded with them.
 #
 # Decoding a record type costs the same for ten records as for a thousand. Most chunks of an

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.frames import Failures
+from analytics.decode.frames import Failures
 from analytics.time_columns import TIMESTAMP, times_of
 from analytics.wire.columns import (
     Column,
@@ -32,7 +32,7 @@ from schemas.names import WITHHELD, sensitive_settings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.decode.records.frames import Frames
+    from analytics.decode.frames import Frames
     from analytics.dump.records.raw_records import RawRecords
     from analytics.wire.cursor import ByteBuffer
     from schemas.model import RecordType

@@ -17,6 +17,7 @@ import altair as alt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reports.answers.trend import ClusterLines, Line, lines_of
 from reports.charts.look import (
     LINE,
     SERIES,
@@ -34,7 +35,6 @@ from reports.page.model import Cell, Fact, Figure, Grid
 from reports.page.rows import at, columns_of, figure, grid_of, labels, name_cell, of_so_many
 from reports.page.texts import harmless, moment, name_cut
 from reports.plain_text import count, size_of
-from reports.trend.answer import ClusterLines, Line, lines_of
 
 SOURCE: Final = "trend.json"
 _MOST_ROWS: Final = 50

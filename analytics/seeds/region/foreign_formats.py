@@ -16,7 +16,8 @@ from typing import Any
 
 import fastavro
 
-from analytics.seeds.checkpoint_files.fields import (
+from analytics.seeds.region.contributions import CheckpointKey, Contribution, Partition
+from analytics.seeds.region.document_fields import (
     Document,
     by_partition,
     listed,
@@ -27,7 +28,6 @@ from analytics.seeds.checkpoint_files.fields import (
     whole,
     whole_or_none,
 )
-from analytics.seeds.region.contributions import CheckpointKey, Contribution, Partition
 from analytics.side_files import bad, read_bytes, read_json
 
 # The checkpoint folder of a Structured Streaming query: `offsets/` and `commits/`, a file a

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.errors import InputNotRecognizedError
-from analytics.seeds.checkpoint_files.fields import (
+from analytics.seeds.region.contributions import MERGE, CheckpointKey, Contribution, Partition
+from analytics.seeds.region.document_fields import (
     Document,
     is_region_row,
     partition_of,
@@ -31,7 +32,7 @@ from analytics.seeds.checkpoint_files.fields import (
     whole,
     whole_or_none,
 )
-from analytics.seeds.checkpoint_files.foreign_formats import (
+from analytics.seeds.region.foreign_formats import (
     FLINK,
     HUDI,
     ICEBERG,
@@ -49,7 +50,6 @@ from analytics.seeds.checkpoint_files.foreign_formats import (
     metadata_file,
     spark_folder,
 )
-from analytics.seeds.region.contributions import MERGE, CheckpointKey, Contribution, Partition
 from analytics.side_files import MOST_INT, bad, read_bytes, read_json
 
 _IN_FILES = (FLINK, HUDI, ICEBERG)

@@ -42,7 +42,8 @@ from analytics.replay.log.spans import FIRST, LIFE
 
 if TYPE_CHECKING:
     from analytics.replay.groups.columns import Flags, Numbers
-    from analytics.replay.history.groups.held_items import Held
+    from analytics.replay.history.held_items import Held
+
 
 # What came to members and went from them, item by item, and what that makes of a moment.
 
