@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analytics.library.compared_runs import ComparedRuns, open_runs
+    from analytics.library.audited_runs import ComparedRuns, open_runs
     from analytics.library.data_source import KafkaDump
     from analytics.library.dump import Dump, open_dump
     from analytics.library.state import State
@@ -33,9 +33,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of what is asked for
 
         return getattr(dump, name)
     if name in {"ComparedRuns", "open_runs"}:
-        from analytics.library import compared_runs  # noqa: PLC0415 - likewise
+        from analytics.library import audited_runs  # noqa: PLC0415 - likewise
 
-        return getattr(compared_runs, name)
+        return getattr(audited_runs, name)
     if name == "KafkaDump":
         from analytics.library.data_source import KafkaDump  # noqa: PLC0415 - likewise
 

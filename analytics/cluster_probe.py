@@ -21,7 +21,7 @@ from pyarrow import fs
 from analytics.dump.files.storage import storage_of
 from analytics.errors import ClusterUnfitError, GroupscopeError
 from analytics.locations import is_uri, local_path, make_folder, open_location
-from analytics.spark_worker import tasks_run_here
+from analytics.spark_tasks import tasks_run_here
 from analytics.version import VERSION
 
 if TYPE_CHECKING:

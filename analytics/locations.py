@@ -11,6 +11,8 @@ A location is a path of this machine, or a URI of one of these schemes:
 In all but ``file:`` names are taken as they are written, without escapes. A URI may end with what
 Arrow's filesystem of its scheme is to know, ``?endpoint_override=HOST:PORT&scheme=http`` for one:
 it stays at the end of what lies below. Arrow is imported for the first location only that needs it.
+
+Small files, read whole, wherever they are.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from analytics.errors import InputNotRecognizedError, ReadFailedError
+from analytics.errors import InputNotRecognizedError, InputUnreadableError, ReadFailedError
 from analytics.failed_reads import tried_again
 
 if TYPE_CHECKING:
+    from pyarrow import fs
     from pyarrow.fs import FileSystem
+
 
 Opened: TypeAlias = "tuple[FileSystem, str]"
 
@@ -352,3 +356,25 @@ def _opened_s3(authority: str, query: str) -> Opened:
     if not has_endpoint and "region" not in settings:
         settings["region"] = resolve_s3_region(authority)
     return S3FileSystem(**settings), authority
+
+
+def content_of(filesystem: fs.FileSystem, path: str) -> bytes:
+    """Return the bytes of a file, as they are stored; whoever asks tries again."""
+    with filesystem.open_input_stream(path, compression=None) as stream:
+        content: bytes = stream.read()
+        return content
+
+
+def read_staged(location: str) -> bytes:
+    """Return what another task, or the process that hands them out, wrote for this one.
+
+    Raises:
+        ReadFailedError: It cannot be read here.
+    """
+    filesystem, path = open_location(location)
+    try:
+        return tried_again(lambda: content_of(filesystem, path), location)
+    except InputUnreadableError as error:
+        raise ReadFailedError(
+            f"{error}: it was written for this task, so every machine has to see that folder"
+        ) from error

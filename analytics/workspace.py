@@ -30,9 +30,9 @@ from analytics.errors import (
     WorkspaceError,
 )
 from analytics.failed_reads import is_of_reading, read_failed, tried_again
-from analytics.file_content import content_of
 from analytics.locations import (
     MOVES_FOLDERS,
+    content_of,
     is_uri,
     join,
     make_folder,

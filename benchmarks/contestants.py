@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from analytics.decode.records.tables import LABEL, Origin
+from analytics.decode.tables import LABEL, Origin
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.files.model import SegmentFile, Slice
 from benchmarks.plain_columns import Emit

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.decode.records.tables import Origin, decoded_schema, spark_schema
+from analytics.decode.tables import Origin, decoded_schema, spark_schema
 from schemas import all_record_types
 
 # What fills a batch, about as many rows as the decoder's chunks have.

@@ -6,7 +6,7 @@ consumer protocol's v1 inside.
 
 from __future__ import annotations
 
-from analytics.decode.records.tables import Origin
+from analytics.decode.tables import Origin
 from benchmarks.plain_columns import ROWS, Emit, Rows
 from benchmarks.plain_fields import FieldReader
 

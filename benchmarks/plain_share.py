@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 
-from analytics.decode.records.tables import Origin
+from analytics.decode.tables import Origin
 from benchmarks.plain_columns import ROWS, Emit, Rows
 from benchmarks.plain_fields import FieldReader
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from analytics.decode.records.tables import decoded_schema, label
+from analytics.decode.tables import decoded_schema, label
 from analytics.decode.tasks import PartWriter, empty_parts
 from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, usage_tables

@@ -18,7 +18,7 @@ from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
 from jobs.cli.incomplete_groups import groups_exit_code, report_groups
 from jobs.cli.options.answer import NEVER
 from jobs.workspaces.replayed import replayed
-from reports.quantities import count, duration, size_of
+from reports.plain_text import count, duration, size_of
 
 
 class PrintedAnswer(NamedTuple):

@@ -23,9 +23,8 @@ from reports.describe.against import (
     view_of,
 )
 from reports.describe.answer import only_named
-from reports.describe.columns import OFFSETS, SHARE
-from reports.describe.saved_output import SavedOutput, read_saved_output
-from reports.describe.source import Source
+from reports.describe.groups import Source
+from reports.describe.tool_output import OFFSETS, SHARE, SavedOutput, read_saved_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from analytics.questions.question import Answer
     from jobs.cli.console import Console
     from jobs.workspaces.replayed import Replayed
-    from reports.describe.columns import View
+    from reports.describe.tool_output import View
 
 
 def shown_against(

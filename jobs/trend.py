@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import OutputRefusedError
 from analytics.gaps.gap import gap_documents
-from analytics.library.audited_runs import audited_run
-from analytics.library.saved_audits import saved_audits
+from analytics.library.audited_runs import audited_run, saved_audits
 from analytics.library.saved_tables import Target
 from analytics.locations import absolute_location, join
 from analytics.questions.trend.question import TrendSettings, trend
@@ -22,9 +21,9 @@ from jobs.cli.console import command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.written_text import write_pieces, write_text
 from jobs.spark.session import spark_session
+from reports.answers.trend import sections_for_programs, trend_text
+from reports.page.trend import html_of, trend_page
 from reports.row_formats import rendered
-from reports.trend.answer import sections_for_programs, trend_text
-from reports.trend.page import html_of, trend_page
 
 if TYPE_CHECKING:
     from analytics.questions.question import Answer

@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reports.plain_text import Aligned, Block, Bullet, cell, lines_of
-from reports.quantities import count, ranges, size_of
+from reports.plain_text import Aligned, Block, Bullet, cell, count, lines_of, ranges, size_of
 
 if TYPE_CHECKING:
     from schemas.manifest import (

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from reports.layout.cells import times
-from reports.quantities import count
+from reports.plain_text import count
 from schemas.finding_rules import CRITICAL
 
 INCIDENTS: Final = "audit_incidents"

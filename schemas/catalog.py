@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, field
 
-from schemas.errors import SchemaError
 from schemas.fields import ALL_VERSIONS, NO_VERSIONS
 from schemas.model import (
     Column,
@@ -19,14 +18,24 @@ from schemas.model import (
     EmbeddedUse,
     Field,
     RecordType,
+    Sections,
     Struct,
     Table,
     VersionRange,
+    closed_list,
 )
 from schemas.names import INTERNAL_TOPICS
-from schemas.reading import Explained, Shape, document, documents, is_there, load, read_as
+from schemas.reading import (
+    Explained,
+    SchemaError,
+    Shape,
+    document,
+    documents,
+    is_there,
+    load,
+    read_as,
+)
 from schemas.shown import ALWAYS, MAIN, PAGE, ShownColumn, View, head_of, head_on_page
-from schemas.table_contract import Sections, closed_list
 
 # Record types that no release of Kafka has.
 #

@@ -10,10 +10,9 @@ from typing import Literal
 
 from msgspec import field
 
-from schemas.errors import SchemaError
-from schemas.reading import Explained, Number, Shape, words_of
+from schemas.evaluation_rules import NONE_GIVEN, GivenThresholds, rules_of
+from schemas.reading import Explained, Number, SchemaError, Shape, words_of
 from schemas.releases import release_key
-from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
 _FILE = "rules/expiration_rules.json"
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from schemas.errors import SchemaError
 from schemas.names import LOWER_CAMEL_CASE, refuse_duplicates, snake_case
+from schemas.reading import SchemaError
 
 # Ranges of schema versions, in the notation that Kafka's own documentation uses.
 

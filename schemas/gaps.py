@@ -14,10 +14,8 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Final
 
-from schemas.errors import SchemaError
-from schemas.identities import kinds
-from schemas.names import SNAKE_CASE
-from schemas.reading import Explained, documents, read_as
+from schemas.names import SNAKE_CASE, kinds
+from schemas.reading import Explained, SchemaError, documents, read_as
 
 # The wording of a gap: a template that is filled with its place and its parameters.
 #
@@ -170,7 +168,7 @@ PLAIN_TYPES: Final = {
     "word": "words that name nobody: of groupscope, an option, a time",
     GAP: "another gap, which is the reason",
 }
-"""Types of parameters besides names, whose types are the kinds of `schemas.identities` (`group`),
+"""Types of parameters besides names, whose types are the kinds of `schemas.names` (`group`),
 or several of a kind (`groups`)."""
 FOLDER: Final = "gaps"
 

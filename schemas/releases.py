@@ -12,8 +12,7 @@ from functools import cache
 
 from msgspec import field
 
-from schemas.errors import SchemaError
-from schemas.reading import Explained, Shape, load
+from schemas.reading import Explained, SchemaError, Shape, load
 
 OLDEST = "0.9"
 """The oldest release whose rules are known."""

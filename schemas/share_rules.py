@@ -7,9 +7,9 @@ from functools import cache
 
 from msgspec import field
 
+from schemas.evaluation_rules import NONE_GIVEN, GivenThresholds, rules_of
 from schemas.reading import Explained, Minutes, Number, Shape, load, words_of
 from schemas.releases import release_key
-from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
 
 class Bounds(Shape, frozen=True):

@@ -14,8 +14,8 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Final
 
-from schemas.errors import SchemaError
 from schemas.names import refuse_duplicates
+from schemas.reading import SchemaError
 
 MAIN: Final = ""
 """The view of a table that has no name."""

@@ -14,8 +14,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from schemas.errors import SchemaError
-from schemas.reading import Shape
+from schemas.reading import SchemaError, Shape
 
 SNAPSHOT_VERSION: Final = 1
 """Raised by a change that earlier readers cannot follow."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from schemas.evaluation_rules import NONE_GIVEN, GivenThresholds, rules_of
 from schemas.reading import Explained, Number, Shape
-from schemas.thresholds import NONE_GIVEN, GivenThresholds, rules_of
 
 MEGABYTE = 1_000_000
 

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.chunks import UNDECODED_TABLE, decode_chunk
-from analytics.decode.records.frames import Failures
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import UNDECODED_TABLE, decode_chunk
+from analytics.decode.frames import Failures
+from analytics.decode.tables import Origin
 from analytics.decode.tasks import TASK_BYTES, PartWriter, SliceReport
 from analytics.decode.unplaced_rows import UnplacedRows, may_be_of_any_group, placed_rows, runs
 from analytics.dump.batches.stretches import (
@@ -36,7 +36,7 @@ from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows import raw_records, read_archive, read_keys
 from analytics.dump.records.raw_rows_columns import encoding_that_fits
 from analytics.epoch_times import are_times
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import on_worker
 from analytics.wire.cursor import Reason
 from schemas import INTERNAL_TOPICS
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
-    from analytics.decode.records.chunks import Decoded
+    from analytics.decode.chunks import Decoded
     from analytics.decode.tasks import Settings
     from analytics.dump.copies.plan import PlanOptions
     from analytics.dump.records.raw_rows_files import RawRows

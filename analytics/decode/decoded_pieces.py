@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from analytics.decode.records.chunks import RecordKind
+from analytics.decode.chunks import RecordKind
 from analytics.decode.tasks import SliceReport
 from analytics.dump.batches.batch_bytes import BatchBytes
 from analytics.errors import GroupscopeError, InputUnreadableError, WorkspaceError

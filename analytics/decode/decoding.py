@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from analytics.cluster_probe import check_executors, files_of
+from analytics.decode.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE, RecordKind
 from analytics.decode.kafka_version import (
     NOTHING_SHOWN,
     KafkaVersion,
     RecordFormat,
     infer_kafka_version,
 )
-from analytics.decode.kept_rows import all_parts
 from analytics.decode.log_decoding import decode_logs
-from analytics.decode.records.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE, RecordKind
+from analytics.decode.resumption import all_parts
 from analytics.decode.tasks import Settings, SliceReport, empty_parts
 from analytics.decode.unplaced_rows import UnplacedRows, add_gaps
 from analytics.dump.batches.batch_bytes import BatchBytes, Horizon, first_horizons

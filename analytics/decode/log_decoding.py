@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from analytics.decode.decoded_pieces import TaskRows, piece_of
-from analytics.decode.kept_rows import kept_rows
 from analytics.decode.resumption import (
     DAMAGED,
     NOTHING_KEPT,
     Match,
+    kept_rows,
     matches_of,
     rest_of,
     resumed_entry,

@@ -4,41 +4,55 @@ A piece is kept where today's file has the same bytes from where the earlier che
 the piece ends, where the file as a whole is sound as today's log around it has it, and where
 today's rules leave out the same of its offsets. So it does not matter how a log came to differ:
 what was cleaned, truncated, written by another leader or deleted has other bytes, or none.
+
+Rows that an earlier run decoded, in the workspace of this one: whole files, or some rows.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
 
-from analytics.decode.decoded_pieces import clipped_rules
-from analytics.dump.batches.batch_bytes import BatchBytes, Summary, add_horizons
-from analytics.dump.batches.damage import DEFAULT_LIMITS
-from analytics.dump.batches.header_columns import Headers
+from analytics.decode.decoded_pieces import TaskRows, clipped_rules
+from analytics.decode.tasks import ROWS_PER_GROUP, PartWriter
+from analytics.dump.batches.batch_bytes import DEFAULT_LIMITS, BatchBytes, Summary, add_horizons
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.segment_stats import SegmentStats
-from analytics.dump.files.file_digests import add_bytes
 from analytics.dump.files.storage import ByteSource
-from analytics.dump.records.segment_reader import stretches_to_read
-from analytics.errors import InputUnreadableError
+from analytics.dump.records.segment_reader import add_bytes, stretches_to_read
+from analytics.errors import InputUnreadableError, WorkspaceError
 from analytics.failed_reads import shrunk
+from analytics.locations import make_folder, open_location
+from analytics.spark_tasks import run_tasks
+from analytics.workspace import Part, Workspace, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from analytics.decode.decoded_pieces import DecodedPiece, EarlierDecoding
-    from analytics.decode.tasks import SliceReport
+    from pyspark.sql import SparkSession
+
+    from analytics.decode.decoded_pieces import DecodedPiece, DecodedTask, EarlierDecoding, PartFile
+    from analytics.decode.tasks import Settings, SliceReport
     from analytics.dump.batches.layout import Layout
     from analytics.dump.batches.segment_stats import SegmentSurvey
     from analytics.dump.files.model import Slice
     from schemas.manifest import ResumedEntry, ResumedPartitionEntry
+
 
 NEW: Final = "new"
 """No earlier piece begins where the slice, or what is left of it, does."""
@@ -304,3 +318,140 @@ def _refusal_of_slices(earlier: EarlierDecoding, slices: Sequence[Slice]) -> str
     if not names or {each.copy for each in slices} & set(names):
         return None
     return f"it was made of copies of other names, {', '.join(names)} (NAME=PATH names a copy)"
+
+
+_Place = tuple[tuple[str, str, str], int]
+"""A piece: its file and where it begins."""
+
+
+def kept_rows(
+    spark: SparkSession | None,
+    earlier: EarlierDecoding,
+    matches: Sequence[Match],
+    settings: Settings,
+) -> list[tuple[int, TaskRows]]:
+    """Bring what is kept of an earlier run into the staging folder.
+
+    Files of which all pieces are kept are linked where the file system knows links, else copied; of
+    others the rows of those pieces are written anew.
+
+    Args:
+        spark: The session; None does all in this process.
+        earlier: What was decoded.
+        matches: Of each slice that is read.
+        settings: Where to.
+
+    Returns:
+        Of each task of the earlier run of which something is kept the number of the first slice
+        that it has rows of, and what it has.
+
+    Raises:
+        WorkspaceError: A file of the earlier workspace is damaged or gone, or another run has made
+            it again meanwhile: nothing that was brought counts.
+    """
+    numbers: dict[_Place, int] = {}
+    for number, match in enumerate(matches):
+        numbers.update({_place(piece): number for piece in match.pieces})
+    kept: list[tuple[int, TaskRows]] = []
+    parted: list[tuple[tuple[DecodedPiece, ...], DecodedTask]] = []
+    for place, task in enumerate(earlier.tasks):
+        pieces = tuple(piece for piece in task.pieces if _place(piece) in numbers)
+        if pieces and len(pieces) == len(task.pieces) and not task.has_others:
+            folder = f"{settings.staging}/kept-{place:05d}"
+            kept.append((_first(pieces, numbers), TaskRows(pieces, _linked(earlier, task, folder))))
+        elif pieces:
+            parted.append((pieces, task))
+    write = partial(_written, earlier.space.location, parted, settings)
+    written = (
+        [write(number) for number in range(len(parted))]
+        if spark is None
+        else run_tasks(spark, len(parted), write)
+    )
+    for (pieces, _), parts in zip(parted, written, strict=True):
+        kept.append((_first(pieces, numbers), TaskRows(pieces, tuple(parts))))
+    if kept:
+        # Files of other rows may have had the same names when they were linked or read.
+        earlier.check_unchanged()
+    return kept
+
+
+def _place(piece: DecodedPiece) -> _Place:
+    return piece.file, piece.from_position
+
+
+def _first(pieces: Iterable[DecodedPiece], numbers: Mapping[_Place, int]) -> int:
+    return min(numbers[_place(each)] for each in pieces)
+
+
+def _linked(earlier: EarlierDecoding, task: DecodedTask, folder: str) -> tuple[Part, ...]:
+    """Return the files of a task as parts of this run."""
+    filesystem, root = open_location(folder)
+    make_folder(filesystem, root)
+    parts = []
+    for number, file in enumerate(task.files):
+        part = Part(file.table, f"{root}/{number:03d}.parquet", file.rows)
+        with reading(earlier.space.path(file.path)):
+            _link(earlier.space, file, filesystem, part.path)
+        parts.append(part)
+    return tuple(parts)
+
+
+def _link(space: Workspace, file: PartFile, filesystem: fs.FileSystem, target: str) -> None:
+    source = space.path(file.path)
+    is_local = all(isinstance(each, fs.LocalFileSystem) for each in (space.filesystem, filesystem))
+    if not is_local:
+        fs.copy_files(
+            source,
+            target,
+            source_filesystem=space.filesystem,
+            destination_filesystem=filesystem,
+        )
+        return
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise WorkspaceError(f"{source} is gone") from None
+    except OSError:
+        # Another disk, or one that knows no links.
+        shutil.copyfile(Path(source), Path(target))
+
+
+def _written(
+    location: str,
+    parted: Sequence[tuple[tuple[DecodedPiece, ...], DecodedTask]],
+    settings: Settings,
+    number: int,
+) -> list[Part]:
+    """Write the rows of some pieces of a task into files of their own."""
+    space = Workspace(location)
+    pieces, task = parted[number]
+    with PartWriter(settings.attempt("parted", number)) as writer:
+        for file in task.files:
+            folder = file.table.rpartition("/")[0]
+            own = [each for each in pieces if settings.folder(each.line) == folder]
+            path = space.path(file.path)
+            with reading(path):
+                content = pq.ParquetFile(path, filesystem=space.filesystem)
+                batches = content.iter_batches(ROWS_PER_GROUP) if own else ()
+                for batch in batches:
+                    rows = batch.filter(_is_of(batch, own))
+                    if rows.num_rows:
+                        writer.write(file.table, rows)
+        return writer.finish()
+
+
+def _is_of(batch: pa.RecordBatch, pieces: Sequence[DecodedPiece]) -> pa.Array:
+    """Mark the rows that were decoded of pieces."""
+    position = batch["batch_position"]
+    wanted = pa.array([False] * batch.num_rows, pa.bool_())
+    for each in pieces:
+        here = pc.and_(pc.equal(batch["copy"], each.copy), pc.equal(batch["segment"], each.segment))
+        here = pc.and_(here, pc.greater_equal(position, each.from_position))
+        here = pc.and_(here, pc.less(position, each.end_position))
+        wanted = pc.or_(wanted, here)
+    return wanted
+
+
+def all_parts(tasks: Iterable[TaskRows]) -> list[Part]:
+    """Return the files of tasks, in their order."""
+    return list(chain.from_iterable(each.parts for each in tasks))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 
-from analytics.decode.records.tables import LABEL
+from analytics.decode.tables import LABEL
 from analytics.decode.tasks import Settings, SliceReport, decode_slice, packed
 from analytics.dump.files.model import Slice
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.records.chunks import (
+from analytics.decode.chunks import (
     CONTROL_TABLE,
     DECODED,
     EVERYTHING,
@@ -22,10 +22,10 @@ from analytics.decode.records.chunks import (
     RecordKind,
     decode_chunk,
 )
-from analytics.decode.records.frames import RowBuffer
-from analytics.decode.records.tables import CONTROL_MARKERS, UNDECODED, Origin, decoded_schema
+from analytics.decode.frames import RowBuffer
+from analytics.decode.tables import CONTROL_MARKERS, UNDECODED, Origin, decoded_schema
 from analytics.decode.workload import packed_sizes
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.records.raw_records import take_records
 from analytics.dump.records.segment_reader import SegmentReader
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from analytics.decode.selection import Selection
-    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.batch_bytes import Damage
     from analytics.dump.batches.segment_stats import SegmentSurvey
     from analytics.dump.files.model import Slice
     from analytics.dump.records.raw_records import RawRecords

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from analytics.decode.records.chunks import UNDECODED_TABLE
-from analytics.decode.records.tables import UNDECODED, labels
-from analytics.decode.records.values import may_hold_secrets
+from analytics.decode.chunks import UNDECODED_TABLE
+from analytics.decode.tables import UNDECODED, labels, may_hold_secrets
 from analytics.dump.inspection.found_losses import Loss, lacks, loss_rows, losses_of_rows, merged
 from analytics.dump.inspection.survey import NOT_ARCHIVED, NOT_DECODED, Gap
 from analytics.dump.records.raw_rows_files import FLAW

@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.decode.records.chunks import CONTROL_TABLE, UNDECODED_TABLE
+from analytics.decode.chunks import CONTROL_TABLE, UNDECODED_TABLE
 from analytics.dump.inspection.found_losses import OPEN_END
 from analytics.replay.dump.times import last_time, milliseconds
-from analytics.replay.log.as_of import COMMITS, GROUPS, above_log_starts, cut_all, timeless_ends
 from analytics.replay.log.ends_at import leading
-from analytics.replay.log.log_times import Frame
+from analytics.replay.log.log_times import (
+    COMMITS,
+    GROUPS,
+    Frame,
+    above_log_starts,
+    cut_all,
+    timeless_ends,
+)
 from analytics.tables.buckets import Bucket, buckets
 from analytics.tables.record_reader import RecordReader
 from schemas import (

@@ -19,10 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.contracts import table_of_frame
-from analytics.file_content import read_staged
-from analytics.locations import make_folder, open_location
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.contracts import arrow_rows, polars_rows, table_of_frame
+from analytics.locations import make_folder, open_location, read_staged
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parted_table import Order, PartedTable, by_key
 from schemas import tables

@@ -19,12 +19,12 @@ from typing import Any, Final
 import polars as pl
 from pyarrow import fs
 
-from analytics.decode.records.chunks import CONTROL_TABLE
+from analytics.contracts import polars_rows
+from analytics.decode.chunks import CONTROL_TABLE
 from analytics.engine.cut_tables import IN_BUCKETS, Cut, tables_of
 from analytics.engine.part_runs import get_value, put_value
 from analytics.locations import make_folder, open_location
 from analytics.replay.history.partition_history import epochs_seen, merged_epochs
-from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.buckets import Bucket, BucketFiles, rows_of_bucket
 from analytics.tables.record_keys import key_hash
 from analytics.tables.record_reader import RecordFile

@@ -16,16 +16,20 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.contracts import check_values, contract_frame, contract_schema
-from analytics.decode.records.chunks import CONTROL_TABLE
+from analytics.contracts import (
+    arrow_rows,
+    check_values,
+    contract_frame,
+    contract_schema,
+    in_key_order,
+)
+from analytics.decode.chunks import CONTROL_TABLE
 from analytics.engine.cut_tables import Cut
 from analytics.engine.part_runs import get_value, put_value
 from analytics.engine.record_layout import Run, bucket_number, lay_out, run_task
-from analytics.key_order import in_key_order
 from analytics.locations import make_folder, open_location
 from analytics.replay.graph import Pass, TableStep, passes, resolve
 from analytics.replay.history.partition_history import epochs_seen
-from analytics.replay.log.row_columns import arrow_rows
 from analytics.spark_tasks import run_tasks
 from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, rows_of_bucket
 from analytics.tables.record_keys import spread

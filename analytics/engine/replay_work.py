@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from analytics.cluster_probe import ListedFile, check_executors
+from analytics.contracts import polars_rows
 from analytics.decode.selection import Selection
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
 from analytics.engine.key_places import homes_metadata, internal_topics
@@ -22,18 +23,23 @@ from analytics.engine.replay_tasks import (
     without_rows,
 )
 from analytics.replay.dump.choices import as_of_metadata
-from analytics.replay.dump.coverage import coverage_of, log_sizes, log_starts, topics_beside
+from analytics.replay.dump.coverage import (
+    coverage_of,
+    log_sizes,
+    log_starts,
+    snapshot_configs,
+    snapshot_topics,
+    topics_beside,
+)
 from analytics.replay.dump.followed_lines import (
     at_instant,
     lines_metadata,
     of_history,
     read_before_swaps,
 )
-from analytics.replay.dump.snapshots import snapshot_configs, snapshot_topics
 from analytics.replay.graph import TableStep, needed_for
 from analytics.replay.history.tables import HISTORY as HISTORY_TABLES
 from analytics.replay.log.log_times import AsOf, frame_rows
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE as STATE_TABLES
 from analytics.replay.state import replay_given

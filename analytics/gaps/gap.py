@@ -101,7 +101,7 @@ class Gap:
         return self.kind.template.without_group.filled(self._texts)
 
     def names(self) -> Iterator[tuple[str, str]]:
-        """Yield the kind (`schemas.identities`) and the name of all that is named in it."""
+        """Yield the kind (`schemas.names`) and the name of all that is named in it."""
         yield from (
             (kind, name)
             for kind, name in (("topic", self.topic), ("group", self.group_id))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from analytics.library.saved_runs import Run
     from analytics.workspace import Workspace
-    from schemas.table_contract import Column, Table
+    from schemas.model import Column, Table
 
 # Tables of a workspace as DataFrames, by their contracts.
 

@@ -212,7 +212,7 @@ def _wanted_columns(name: str, columns: str) -> pa.Schema:
 def schema_of(name: str) -> pa.Schema:
     """Return the columns of a table by its contract, as Arrow has them."""
     if table(name).kind in DECODED_KINDS:
-        from analytics.decode.records.tables import table_schema  # noqa: PLC0415 - heavy
+        from analytics.decode.tables import table_schema  # noqa: PLC0415 - heavy
 
         return table_schema(name)
     from analytics.contracts import arrow_schema  # noqa: PLC0415 - likewise

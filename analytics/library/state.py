@@ -23,12 +23,11 @@ from analytics.library.saved_tables import PARQUET, Target, table_frame
 from analytics.questions.balance.question import BALANCE
 from analytics.questions.cluster.question import CLUSTER
 from analytics.questions.data_quality.question import DATA_QUALITY
-from analytics.questions.describe.question import DESCRIBE
+from analytics.questions.describe.question import DESCRIBE, LIST
 from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.forensics.question import FORENSICS, ROWS_OF_STATES
 from analytics.questions.lag.question import LAG
-from analytics.questions.list.question import LIST
 from analytics.questions.question import Question
 from analytics.questions.rebalances.question import REBALANCES
 from analytics.questions.registry import QUESTIONS, question
@@ -47,8 +46,8 @@ from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables, folder_of
 from analytics.workspace import Workspace
 from schemas import table, tables
+from schemas.evaluation_rules import GivenThresholds
 from schemas.names import did_you_mean, nearest_name
-from schemas.thresholds import GivenThresholds
 
 if TYPE_CHECKING:
     from datetime import datetime

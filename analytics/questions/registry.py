@@ -30,8 +30,11 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """The name of each question's package, and of the `Question` in its module `question`."""
 
-_PACKAGES: Final[Mapping[str, str]] = {"region": "..seeds.region"}
-"""Packages that are not beside this module, seen from here: those about designs of no release."""
+_PACKAGES: Final[Mapping[str, str]] = {"list": ".describe", "region": "..seeds.region"}
+"""Packages that do not have the name of the question, seen from here.
+
+Kafka's tools list and describe the same groups; what is about designs of no release lies elsewhere.
+"""
 
 
 class UnknownQuestionError(KeyError):

@@ -17,8 +17,7 @@ from analytics.locations import is_uri, uri_of
 from analytics.redaction.text import NamesInText, Pseudonyms
 from analytics.tables.parted_table import PartedTable
 from schemas import tables
-from schemas.identities import is_said, is_withheld, kind_of, kind_of_fields, text_of
-from schemas.kafka_settings import public_settings
+from schemas.names import is_said, is_withheld, kind_of, kind_of_fields, public_settings, text_of
 
 # Tables without names: pseudonyms in columns that identify, text without known names elsewhere.
 #

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from schemas.identities import is_public, kinds
+from schemas.names import is_public, kinds
 
 # Pseudonyms: the same key and name give the same one, and nobody without the key tells whose.
 

@@ -25,7 +25,7 @@ from analytics.replay.offsets.effective_commits import ended_commits
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, record_types, table
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.log.rules import ReplayRules
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.contracts import contract_frame, contract_schema
+from analytics.contracts import contract_frame, contract_schema, instant
 from analytics.replay.between_cuts import (
     NOTHING,
     BetweenCuts,
@@ -36,7 +36,6 @@ from analytics.replay.log.losses import (
     with_marks_of,
     with_missing,
 )
-from analytics.replay.log.row_columns import instant
 from analytics.replay.metadata.metadata_log import (
     SETTING_KEY,
     MetadataLog,
@@ -62,7 +61,7 @@ from analytics.replay.share.share_partitions import (
 )
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.rules import ReplayRules
 
 # The tables `groups`, `members` and `assignments`, read off the fold of group records.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.dump.snapshots import last_snapshot
+from analytics.replay.dump.coverage import last_snapshot
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analytics.replay.dump.choices import ONE_REPLICA, UNCLEAN_ELECTIONS_OFF
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE
-from schemas.thresholds import NONE_GIVEN, GivenThresholds
+from schemas.evaluation_rules import NONE_GIVEN, GivenThresholds
 
 PARTITIONS_SETTINGS: Final = {
     CONSUMER_OFFSETS: "offsets.topic.num.partitions",

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
+from analytics.contracts import polars_rows
 from analytics.locations import open_location
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.row_condition import RowCondition
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parquet_frames import frames_of_file

@@ -11,13 +11,21 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import arrow_rows
 from analytics.engine.cut_tables import Cut, cut_of
 from analytics.engine.key_places import homes_in
 from analytics.replay.dump.coverage import log_starts
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.as_of import COMMITS, GROUPS, PLACE, cut, cut_all, timeless_ends
-from analytics.replay.log.log_times import disputed, frames_of_rows
-from analytics.replay.log.row_columns import arrow_rows
+from analytics.replay.log.log_times import (
+    COMMITS,
+    GROUPS,
+    PLACE,
+    cut,
+    cut_all,
+    disputed,
+    frames_of_rows,
+    timeless_ends,
+)
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.tables.record_reader import RecordReader
 from schemas import CONSUMER_OFFSETS

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.replay.log.row_columns import arrow_rows
+from analytics.contracts import arrow_rows
 
 
 class RowCondition(NamedTuple):

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.replay.metadata.topics import RECORD, SNAPSHOT
 from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables

@@ -17,10 +17,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.records.frames import Frames, read_frames
-from analytics.decode.records.values import in_order, read_values
+from analytics.contracts import contract_rows
+from analytics.decode.frames import Frames, read_frames
+from analytics.decode.tables import in_order, read_values
 from analytics.decode.tasks import SliceReport, select
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.copies.plan import PlanOptions, plan
 from analytics.dump.files.data_topics import data_topics
@@ -31,8 +32,7 @@ from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.failed_reads import failed_here
 from analytics.replay.log.losses import MARKS, with_marks_of
-from analytics.replay.log.row_columns import contract_rows
-from analytics.replay.share import share_records
+from analytics.replay.share import share_fold
 from analytics.replay.share.share_fold import fold
 from analytics.wire.columns import invalid_rows, struct_type, take, to_array
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
@@ -43,7 +43,7 @@ from schemas.catalog import KIP_932_TEXT, dialect_types
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.batch_bytes import Damage
     from analytics.dump.batches.segment_stats import SegmentSurvey
     from analytics.dump.records.raw_records import RawRecords
     from schemas.model import RecordType
@@ -336,15 +336,15 @@ def _applied(rows: pa.Table, fate: Numbers) -> pa.Table:
     is_snapshot = chosen["kind"].to_numpy() == SNAPSHOT
     columns = {
         **{name: chosen[name] for name in (*_KEY, "record_offset", *_TEXT)},
-        "kind": np.where(is_snapshot, share_records.SNAPSHOT, share_records.UPDATE),
+        "kind": np.where(is_snapshot, share_fold.SNAPSHOT, share_fold.UPDATE),
         "is_early_layout": np.zeros(size, np.bool_),
         "leader_epoch": np.full(size, -1),
     }
     arrays = [
         _typed(columns[each.name], each.type) if each.name in columns else pa.nulls(size, each.type)
-        for each in share_records.RECORDS
+        for each in share_fold.RECORDS
     ]
-    return pa.table(arrays, schema=share_records.RECORDS)
+    return pa.table(arrays, schema=share_fold.RECORDS)
 
 
 def _typed(values: Any, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:  # noqa: ANN401

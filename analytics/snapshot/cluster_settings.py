@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError, error_name
-from schemas.kafka_settings import harmless_settings, sensitive_settings
+from schemas.names import harmless_settings, sensitive_settings
 from schemas.snapshot import Broker, ListedGroup, Setting, Topic, Unread
 
 TOPIC, BROKER, GROUP = "topic", "broker", "group"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from analytics.dump.files.segments import SNAPSHOT, UNFINISHED_SNAPSHOT
 from analytics.errors import InputNotRecognizedError, OutputRefusedError
 from analytics.snapshot.log_extents import HeldLog, LastBatch
-from schemas.errors import SchemaError
+from schemas.reading import SchemaError
 from schemas.snapshot import read_snapshot
 
 if TYPE_CHECKING:

@@ -17,10 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from analytics.contracts import arrow_schema
-from analytics.key_order import in_key_order
+from analytics.contracts import arrow_schema, in_key_order, polars_rows
 from analytics.locations import open_location
-from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parquet_frames import errors_of_arrow
 from analytics.workspace import reading
 from schemas import table

@@ -1,7 +1,7 @@
 """Decoded records of a workspace as frames of polars, as far as they are wanted.
 
 They are those of the lines that are followed at the instant, of the groups and topics that are
-asked for; `analytics.replay.log.as_of` cuts them.
+asked for; `analytics.replay.log.log_times` cuts them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from analytics.decode.records.chunks import UNDECODED_TABLE
-from analytics.decode.records.tables import table_schema
+from analytics.decode.chunks import UNDECODED_TABLE
 from analytics.decode.selection import Selection, is_name, names_wanted
+from analytics.decode.tables import table_schema
 from analytics.replay.dump.followed_lines import is_before_swaps, is_elsewhere
 from analytics.tables.decoded_records import from_offset, records_folder
 from analytics.tables.record_keys import GROUPS, TOPICS, AtHome, key_columns, key_hash

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Reason(StrEnum):
     """The ``reason`` column of the ``undecoded`` table, for records.
 
-    Damage to whole batches has its own words in ``analytics.dump.batches.damage``.
+    Damage to whole batches has its own words in ``analytics.dump.batches.batch_bytes``.
     """
 
     NULL_KEY = "null_key"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from analytics.contracts import table_of
 from analytics.library.audited_runs import audited_run, run_in
-from analytics.questions.trend.disks import READ, disk_rows
+from analytics.questions.trend.run_by_run import READ, disk_rows
 from analytics.questions.trend.runs import AuditedRun, Pair, difference_of
 from analytics.tables.parted_table import PartedTable
 

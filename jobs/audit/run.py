@@ -60,8 +60,7 @@ from jobs.workspaces.kept_replay import of_folder, replay_into_folder
 from jobs.workspaces.redacted_workspace import key_in, redact_into
 from jobs.workspaces.replayed import replayed
 from jobs.workspaces.saved import OF_AUDIT, saving_of
-from reports.audit_text import answer_of
-from reports.findings import AuditFindings, json_lines, summary_of
+from reports.findings import AuditFindings, answer_of, json_lines, summary_of
 from reports.metrics import MEASURED, Audited, metrics_of
 from reports.page.forms import html_of
 from reports.verdict import incidents_in

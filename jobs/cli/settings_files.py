@@ -1,6 +1,8 @@
 """Files that a person gives: settings of brokers, thresholds, names for topic ids.
 
 Settings are a `server.properties` as it is, and YAML with Kafka's keys.
+
+A file for `--config` to start from: every rule with its severity and thresholds.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import codecs
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import click
@@ -25,10 +28,10 @@ from analytics.side_files import (
     whole_number,
 )
 from jobs.cli.options.shared import in_order
-from schemas.errors import SchemaError
-from schemas.kafka_settings import BROKER, GROUP, is_setting, nearest_setting
-from schemas.names import nearest_name
-from schemas.thresholds import QUESTIONS, checked, thresholds
+from schemas.evaluation_rules import QUESTIONS, Threshold, checked, thresholds
+from schemas.finding_rules import FindingRule
+from schemas.names import BROKER, GROUP, is_setting, nearest_name, nearest_setting
+from schemas.reading import SchemaError
 
 # `--topic-ids FILE`: names for topic ids that the dump cannot name.
 
@@ -299,3 +302,72 @@ def _unescaped(text: str) -> str:
         return chr(int(code, 16)) if code else _CONTROLS.get(character, character)
 
     return _ESCAPE.sub(sign, text)
+
+
+_HEAD_PART = """\
+# Settings, thresholds and accepted findings, for --config of every command.
+# Values are the defaults: leave out what you do not change.
+
+# Kafka's own settings, where no broker's server.properties is at hand:
+# offsets.retention.minutes: 10080
+
+# Kafka's settings of single groups:
+# groups:
+#   nightly-ledger:
+#     offsets.retention.minutes: 43200
+"""
+_RULES_PART = """
+# How each question is judged.
+rules:
+"""
+_FINDINGS_PART = """
+# What an audit and --fail-on look for. `enabled: false` switches a rule off.
+findings:
+"""
+_TAIL_PART = """
+# Findings that are accepted for a while. An entry that has ended is a finding itself.
+# suppressions:
+#   - rule: offsets_stale
+#     group_id: "legacy-*"
+#     reason: "moves to the new topic with release 12"
+#     owner: "platform team"
+#     until: 2027-01-31
+"""
+
+
+def starting_config(
+    rules: Iterable[FindingRule], questions: Mapping[str, Mapping[str, Threshold]]
+) -> str:
+    """Return the text of the file: YAML with comments.
+
+    Args:
+        rules: Of findings.
+        questions: By question its thresholds.
+    """
+    lines = [line for name, said in questions.items() for line in _question(name, said)]
+    found = [line for rule in rules for line in _lines(rule)]
+    return "\n".join(
+        [_HEAD_PART + _RULES_PART + "\n".join(lines), _FINDINGS_PART + "\n".join(found), _TAIL_PART]
+    )
+
+
+def _question(name: str, said: Mapping[str, Threshold]) -> Iterator[str]:
+    yield f"  {name}:"
+    about = None
+    for threshold, each in said.items():
+        if each.about != about:
+            about = each.about
+            yield from (f"    # {line}" for line in wrap(about, 96, break_on_hyphens=False))
+        yield f"    {threshold}: {_number(each.value)}"
+
+
+def _lines(rule: FindingRule) -> Iterator[str]:
+    yield f"  # {rule.question}"
+    yield f"  {rule.name}:"
+    yield f"    severity: {rule.severity}"
+    for name, each in rule.thresholds.items():
+        yield f"    {name}: {_number(each.value)}  # {each.unit}. {each.about}"
+
+
+def _number(value: float) -> str:
+    return str(int(value) if value == int(value) else value)

@@ -8,8 +8,12 @@ from typing import Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import fail_on_option, table_option
-from jobs.cli.options.asking import asking_options, retention_minutes_option
+from jobs.cli.options.answer import (
+    asking_options,
+    fail_on_option,
+    retention_minutes_option,
+    table_option,
+)
 from jobs.cli.options.shared import (
     disk_size_option,
     end_offsets_option,
@@ -29,9 +33,9 @@ Examples:
 
 def _print_config(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value and not ctx.resilient_parsing:
-        from reports.starting_config import starting_config  # noqa: PLC0415
+        from jobs.cli.settings_files import starting_config  # noqa: PLC0415
+        from schemas.evaluation_rules import QUESTIONS, thresholds  # noqa: PLC0415
         from schemas.finding_rules import finding_rules  # noqa: PLC0415
-        from schemas.thresholds import QUESTIONS, thresholds  # noqa: PLC0415
 
         questions = {name: thresholds(name) for name in QUESTIONS}
         click.echo(starting_config(finding_rules(), questions), nl=False)

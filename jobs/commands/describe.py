@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options, table_option
 from jobs.cli.options.shared import GROUP_TYPES, end_offsets_option, inputs_argument, out_option
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def describe(
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from jobs.comparing import shown_comparison  # noqa: PLC0415
     from reports.describe.answer import describe_text  # noqa: PLC0415
-    from reports.describe.source import Source  # noqa: PLC0415
+    from reports.describe.groups import Source  # noqa: PLC0415
 
     chosen = _view({name: options.pop(name) for name in VIEWS})
     if epoch is not None and (chosen == OFFSETS or against or not options["groups"]):

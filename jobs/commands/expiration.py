@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import NEVER, fail_on_option, table_option
-from jobs.cli.options.asking import asking_options, retention_minutes_option
+from jobs.cli.options.answer import (
+    NEVER,
+    asking_options,
+    fail_on_option,
+    retention_minutes_option,
+    table_option,
+)
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 from schemas.expiration_rules import expiration_eras
 
@@ -73,10 +78,7 @@ def expiration(  # noqa: PLR0913 - one parameter an option
     """
     # Spark and Arrow are heavy: --help answers without them.
     from analytics.questions.describe.description import NEEDS  # noqa: PLC0415
-    from analytics.questions.expiration.question import (  # noqa: PLC0415
-        EXPIRATION,
-        ExpirationSettings,
-    )
+    from analytics.questions.expiration.question import EXPIRATION, ExpirationSettings  # noqa: PLC0415
     from jobs.asking import ask_and_show  # noqa: PLC0415
     from reports.answers.expiration import most_offsets, shows_requests  # noqa: PLC0415
 
@@ -113,13 +115,10 @@ def _text(
     metadata: Mapping[str, Any],
 ) -> PrintedAnswer:
     """Return the answer beside what kafka-consumer-groups says of the same offsets."""
-    from analytics.questions.describe.description import (  # noqa: PLC0415
-        described_groups,
-        offsets_of_all,
-    )
+    from analytics.questions.describe.description import described_groups, offsets_of_all  # noqa: PLC0415
     from jobs.asking import PrintedAnswer  # noqa: PLC0415
     from reports.answers.expiration import Described, expiration_text  # noqa: PLC0415
-    from reports.describe.source import only_groups  # noqa: PLC0415
+    from reports.describe.groups import only_groups  # noqa: PLC0415
 
     assert answer.groups is not None
     groups = answer.groups.rows
@@ -145,7 +144,6 @@ def _text(
 
 def described_offsets(release: str, description: Description) -> Table:
     """Return rows of offsets as kafka-consumer-groups of a release describes them."""
-    from reports.describe.groups import offset_rows  # noqa: PLC0415
-    from reports.describe.source import Source  # noqa: PLC0415
+    from reports.describe.groups import Source, offset_rows  # noqa: PLC0415
 
     return offset_rows(Source(**vars(description)), release)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_options
 from jobs.cli.options.state import Instant
 

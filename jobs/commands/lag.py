@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import Needed, fail_on_option, table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import Needed, asking_options, fail_on_option, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 
 if TYPE_CHECKING:

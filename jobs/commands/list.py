@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options
 from jobs.cli.options.shared import inputs_argument, out_option
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def list_(
     said on stderr, with exit code 3.
     """
     # Arrow is heavy: --help answers without it.
-    from analytics.questions.list.question import LIST, ListSettings  # noqa: PLC0415
+    from analytics.questions.describe.question import LIST, ListSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.describe.answer import list_text  # noqa: PLC0415
 

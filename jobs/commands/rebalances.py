@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import fail_on_option, table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options, fail_on_option, table_option
 from jobs.cli.options.shared import inputs_argument, out_option
 from jobs.cli.options.state import Instant
 from schemas.evaluation_rules import rebalance_rules
@@ -77,10 +76,7 @@ def rebalances(
     itself is not recorded.
     """
     # Spark and Arrow are heavy: --help answers without them.
-    from analytics.questions.rebalances.question import (  # noqa: PLC0415
-        REBALANCES,
-        RebalanceSettings,
-    )
+    from analytics.questions.rebalances.question import REBALANCES, RebalanceSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.answers.rebalances import rebalances_text  # noqa: PLC0415
 

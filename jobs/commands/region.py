@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console, print_text
-from jobs.cli.options.answer import Needed, table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import Needed, asking_options, table_option
 from jobs.cli.options.shared import end_offsets_option, out_option
 
 if TYPE_CHECKING:
@@ -98,8 +97,8 @@ def region(  # noqa: PLR0913 - one parameter an option
     if needing and not options["inputs"]:
         raise click.UsageError(f"{needing[0]} needs --dump INPUT")
     # Arrow is heavy: --help answers without it.
-    from analytics.seeds.checkpoint_files.fields import read_initial_offsets  # noqa: PLC0415
     from analytics.seeds.region.contributions import groups_of  # noqa: PLC0415
+    from analytics.seeds.region.document_fields import read_initial_offsets  # noqa: PLC0415
     from analytics.seeds.region.question import REGION, RegionSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.answers.region import region_text  # noqa: PLC0415
@@ -135,8 +134,8 @@ def _contributions(
     """Return what the files contribute to checkpoints of the groups and topics asked for."""
     from analytics.decode.selection import Selection  # noqa: PLC0415
     from analytics.errors import InputNotRecognizedError  # noqa: PLC0415
-    from analytics.seeds.checkpoint_files.recognized import read_checkpoints  # noqa: PLC0415
     from analytics.seeds.region.contributions import selected  # noqa: PLC0415
+    from analytics.seeds.region.recognized import read_checkpoints  # noqa: PLC0415
 
     remarks: list[str] = []
     read = read_checkpoints(paths, group, remarks)

@@ -9,8 +9,7 @@ import click
 
 from analytics.replay.dump.choices import END, BeforeEnd
 from jobs.cli.console import Console, pass_console, print_text
-from jobs.cli.options.answer import table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jobs.cli.console import Console, pass_console
-from jobs.cli.options.answer import fail_on_option, table_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options, fail_on_option, table_option
 from jobs.cli.options.shared import end_offsets_option, inputs_argument, out_option
 from jobs.cli.options.state import Instant
 
@@ -67,11 +66,7 @@ def timeline(
     if not options["groups"]:
         raise click.UsageError("--group is required: name the groups whose timeline you want")
     # Arrow is heavy: --help answers without it.
-    from analytics.questions.timeline.question import (  # noqa: PLC0415
-        NOT_WHOLE,
-        TIMELINE,
-        TimelineSettings,
-    )
+    from analytics.questions.timeline.question import NOT_WHOLE, TIMELINE, TimelineSettings  # noqa: PLC0415
     from jobs.asking import PrintedAnswer, ask_and_show  # noqa: PLC0415
     from reports.answers.timeline import timeline_text  # noqa: PLC0415
 

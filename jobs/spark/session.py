@@ -1,4 +1,7 @@
-"""The Spark session of a command: local and quiet by default; what spark-submit gives wins."""
+"""The Spark session of a command: local and quiet by default; what spark-submit gives wins.
+
+How far Spark's work is: one line on a terminal, from what Spark's own tracker says.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -23,13 +27,15 @@ from typing import TYPE_CHECKING, Any, Final
 from analytics.errors import EnvironmentUnfitError
 from analytics.libraries_later import release_libraries
 from analytics.package_archive import are_in_archive, ship_packages
-from analytics.spark_worker import OWN, tasks_run_here
+from analytics.spark_tasks import OWN, tasks_run_here
 from jobs.cli.allocation import OF_WORKER
 from jobs.cli.console import Console
 from jobs.spark.java import java_problem
 
 if TYPE_CHECKING:
+    from pyspark import StatusTracker
     from pyspark.sql import SparkSession
+
 
 # The JVM that a command on one machine starts, works in and ends: its options and its memory.
 #
@@ -419,3 +425,58 @@ def _jvm_output_into(target: int) -> Iterator[None]:
         for stream, copy in kept:
             os.dup2(copy, stream)
             os.close(copy)
+
+
+SECONDS_BETWEEN_LOOKS = 0.2
+_TO_END_OF_LINE = "\x1b[K"
+
+
+@contextmanager
+def progress(spark: SparkSession, console: Console, label: str) -> Iterator[None]:
+    """Show how many tasks of the work done inside are finished; nothing where none is wanted."""
+    if not console.draws_progress:
+        yield
+        return
+    done = threading.Event()
+    tracker = spark.sparkContext.statusTracker()
+    watcher = threading.Thread(target=_watch, args=(tracker, label, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(tracker: StatusTracker, label: str, done: threading.Event) -> None:
+    """Rewrite one line until the work is done, and take it away.
+
+    Spark finds out on the way how many tasks there are: nobody knows how much is still to come.
+    """
+    stages: set[int] = set()
+    began = time.monotonic()
+    is_done = False
+    while not is_done:
+        is_done = done.wait(SECONDS_BETWEEN_LOOKS)
+        stages.update(tracker.getActiveStageIds())
+        finished, running = _counts(tracker, stages)
+        line = line_of(label, finished, running, time.monotonic() - began)
+        _rewrite(line)
+    _rewrite("")
+
+
+def _rewrite(line: str) -> None:
+    sys.stderr.write(f"\r{line}{_TO_END_OF_LINE}")
+    sys.stderr.flush()
+
+
+def line_of(label: str, finished: int, running: int, seconds: float) -> str:
+    """Return what is known: tasks that are done, those under way, and the time it took so far."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{label}: {finished:,} tasks done, {running:,} running  {minutes}:{rest:02d}"
+
+
+def _counts(tracker: StatusTracker, stages: set[int]) -> tuple[int, int]:
+    """Return how many tasks of the stages are finished, and how many are under way."""
+    infos = [info for info in map(tracker.getStageInfo, stages) if info is not None]
+    return sum(info.numCompletedTasks for info in infos), sum(info.numActiveTasks for info in infos)

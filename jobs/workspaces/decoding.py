@@ -30,8 +30,7 @@ from analytics.version import VERSION
 from analytics.workspace import MANIFEST, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.answer import is_exceeded
-from jobs.spark.progress import progress
-from jobs.spark.session import spark_session
+from jobs.spark.session import progress, spark_session
 from jobs.workspaces.resumed_run import earlier_run, resumed_in_words
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from analytics.tables.stored_tables import StoredTables
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
-from jobs.spark.progress import progress
+from jobs.spark.session import progress
 from reports.answers.share import MAIN, TABLES, dialect_notes, dialect_sections
 from reports.layout.output_format import width_of
 from reports.plain_text import nothing

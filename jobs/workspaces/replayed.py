@@ -91,7 +91,7 @@ def part_runner(
                 # Nobody asked for Spark, and what was replayed elsewhere is answered without.
                 console.detail(f"answered without Spark: {problem}")
                 return in_threads(count, run)
-            from jobs.spark.progress import progress  # noqa: PLC0415 - heavy, as Spark is
+            from jobs.spark.session import progress  # noqa: PLC0415 - heavy, as Spark is
 
             with (
                 spark_session(console, master=master, conf=conf, small=True) as spark,

@@ -51,7 +51,7 @@ from jobs.cli.exit_codes import DONE
 from jobs.cli.options.state import assumptions_in_words
 from jobs.cli.settings_files import read_settings, read_topic_ids
 from jobs.spark.session import one_session, spark_session
-from reports.quantities import count, ranges
+from reports.plain_text import count, ranges
 from schemas import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def _on_spark(
     master: str | None,
     conf: Mapping[str, str] | None,
 ) -> list[Part]:
-    from jobs.spark.progress import progress  # noqa: PLC0415 - heavy, as Spark is
+    from jobs.spark.session import progress  # noqa: PLC0415 - heavy, as Spark is
 
     with (
         spark_session(console, master=master, conf=conf, small=True) as spark,

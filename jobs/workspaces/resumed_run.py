@@ -10,7 +10,7 @@ from analytics.errors import AbsentFileError, CannotTellError, WorkspaceError
 from analytics.locations import absolute_location
 from analytics.tables.decoded_records import decoded_workspace
 from analytics.workspace import Workspace
-from reports.quantities import ranges, size_of
+from reports.plain_text import ranges, size_of
 
 if TYPE_CHECKING:
     from analytics.decode.selection import Selection

@@ -12,7 +12,7 @@ from analytics.library.saved_runs import run_of
 from analytics.library.saved_tables import Target, table_frame
 from analytics.tables.stored_tables import KINDS, StoredTables, folder_of
 from jobs.spark.session import spark_session
-from reports.quantities import count
+from reports.plain_text import count
 from schemas import table, tables
 
 if TYPE_CHECKING:

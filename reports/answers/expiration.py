@@ -43,8 +43,7 @@ from reports.layout.section import (
     table_section,
     words_in,
 )
-from reports.plain_text import nothing, paragraphs
-from reports.quantities import count
+from reports.plain_text import count, nothing, paragraphs
 from reports.row_formats import Text, render, rendered
 
 # The worst rows of the tables about expiry, which may be too large to be held.

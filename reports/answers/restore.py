@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import as_main, table_section
-from reports.plain_text import printable
-from reports.quantities import count
+from reports.plain_text import count, printable
 from reports.row_formats import Text, inert, render, rendered
 
 COMMANDS: Final = "commands.sh"

@@ -29,8 +29,7 @@ from reports.layout.section import (
     unmarked,
     without,
 )
-from reports.plain_text import nothing, paragraphs
-from reports.quantities import duration
+from reports.plain_text import duration, nothing, paragraphs
 from reports.row_formats import ShownTables, Text, rendered, shown_tables
 from schemas import CONSUMER_OFFSETS
 from schemas.catalog import broken_chain_words, odd_chain_words, reading_words

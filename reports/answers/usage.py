@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from reports.layout.cells import with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, as_main, raw_section, table_section, without
-from reports.plain_text import paragraphs, printable
-from reports.quantities import count, size_of
+from reports.plain_text import count, paragraphs, printable, size_of
 from reports.row_formats import Section, Text, render, rendered
 
 # Who fills the offsets topic: committers, groups left behind, what is near a limit.

@@ -16,10 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.describe.answer import rows_of
-from reports.describe.columns import CONSUMER, HEADS, KEYS, OFFSETS, SHARE, STREAMS, View
-from reports.describe.groups import read_partitions
-from reports.describe.saved_output import SavedOutput
-from reports.describe.source import Source, only_groups
+from reports.describe.groups import Source, only_groups, read_partitions
+from reports.describe.tool_output import (
+    CONSUMER,
+    HEADS,
+    KEYS,
+    OFFSETS,
+    SHARE,
+    STREAMS,
+    SavedOutput,
+    View,
+)
 from reports.layout.cells import with_values
 from reports.row_formats import Section, Text, render, rendered
 from schemas.releases import release_key

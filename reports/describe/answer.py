@@ -8,7 +8,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.describe.columns import (
+from reports.describe.groups import (
+    Source,
+    group_rows,
+    member_rows,
+    offset_rows,
+    share_member_rows,
+    share_offset_rows,
+    sorted_by,
+    state_rows,
+    streams_member_rows,
+    streams_offset_rows,
+)
+from reports.describe.tool_output import (
     CONSUMER,
     FAMILIES,
     HEADS,
@@ -21,17 +33,6 @@ from reports.describe.columns import (
     columns_of,
     contract_name,
 )
-from reports.describe.groups import (
-    group_rows,
-    member_rows,
-    offset_rows,
-    share_member_rows,
-    share_offset_rows,
-    state_rows,
-    streams_member_rows,
-    streams_offset_rows,
-)
-from reports.describe.source import Source, sorted_by
 from reports.row_formats import Section, Text, rendered
 from schemas.releases import release_key
 

@@ -14,11 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.plain_text import printable
-from reports.quantities import DURATIONS
+from reports.plain_text import DURATIONS, printable
 from schemas.shown import SIGNS_OF_BOUNDS
 
-# Lengths of time in words, of whole columns; `reports.quantities.duration` says one of them.
+# Lengths of time in words, of whole columns; `reports.plain_text.duration` says one of them.
 
 
 def durations(milliseconds: pl.Expr) -> pl.Expr:

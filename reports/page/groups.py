@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.answers.timeline import in_words
-from reports.charts.groups import committed_offsets, ownership
+from reports.charts.groups import committed_offsets, ownership, sparkline
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
 from reports.page.rows import (
     HEAD,
@@ -34,10 +34,9 @@ from reports.page.rows import (
     place,
     text_of,
 )
-from reports.page.sparklines import sparkline
 from reports.page.texts import ABSENT, LONGEST_SENTENCE, group_anchor, harmless, name_cut
 from reports.page.workspace_tables import WorkspaceTables
-from reports.quantities import count
+from reports.plain_text import count
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import shared_names
 from schemas.finding_rules import SEVERITIES

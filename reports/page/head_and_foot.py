@@ -13,7 +13,7 @@ from reports.page.model import Cell, Coverage, Fact, Foot, Grid
 from reports.page.rows import columns_of, grid_of, name_cell
 from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables
-from reports.quantities import count, size_of
+from reports.plain_text import count, size_of
 from reports.run_summary import missing_records
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from reports.layout.cells import shortened
-from reports.quantities import duration, size_of
+from reports.plain_text import duration, size_of
 
 ABSENT: Final = "-"
 LONGEST_NAME: Final = 48

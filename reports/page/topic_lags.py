@@ -16,7 +16,7 @@ from reports.page.model import Figure
 from reports.page.rows import at, doubt_said, figure, labels
 from reports.page.texts import harmless, topic_anchor
 from reports.page.workspace_tables import WorkspaceTables, is_of
-from reports.quantities import count
+from reports.plain_text import count
 
 _SAMPLES: Final = "log_end_samples"
 _HISTORY: Final = "offset_history"

@@ -34,7 +34,7 @@ from reports.page.rows import (
 from reports.page.texts import LONGEST_SENTENCE, cell_text, harmless, name_cut, topic_anchor
 from reports.page.topic_lags import is_of_lags, lags_of_topic
 from reports.page.workspace_tables import WorkspaceTables, fulfilling, is_one_of
-from reports.quantities import count
+from reports.plain_text import count
 from schemas import CLUSTER_METADATA
 from schemas.finding_rules import SEVERITIES
 from schemas.shown import SIGNS_OF_BOUNDS

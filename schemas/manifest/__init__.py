@@ -6,72 +6,212 @@ lack, or that is there only where it says something.
 
 Times are ISO 8601 in UTC with milliseconds where they are texts, epoch milliseconds where a name
 ends in `_ms`. Offsets are those of records in their log; an `end_offset` is the one after the last.
+
+What was replayed, and evaluated.
+
+What a running cluster answered to `snapshot`, as far as answers take it from the manifest.
+
+`snapshot.json` of the dump has more (`schemas.snapshot`): settings' sources, replicas, addresses.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Required, TypedDict, final
+from typing import Any, Final, NotRequired, Required, TypedDict, final
 
 import msgspec
 
-from schemas.manifest.options import (
+from schemas.manifest.records import (
+    AbsentLeaderEntry,
+    AccountEntry,
+    BeforeSwaps,
+    BytesOfBatches,
     CopyEntry,
+    DamageEntry,
     DataPartitionEntry,
     DataTopicEntry,
-    Filters,
-    IgnoredEntry,
-    Options,
-    cluster_ids,
-)
-from schemas.manifest.partitions import (
-    AbsentLeaderEntry,
-    DamageEntry,
     DivergenceEntry,
     EpochEntry,
     FileEntry,
     FilledEntry,
+    Filters,
     GapEntry,
-    LogFacts,
-    LossEntry,
-    PartitionEntry,
-    PieceEntry,
-    StretchEntry,
-    UnjudgedElectionEntry,
-)
-from schemas.manifest.records import (
-    AccountEntry,
-    BeforeSwaps,
-    BytesOfBatches,
     HorizonEntry,
+    IgnoredEntry,
     KafkaVersion,
     LeaderClockEntry,
     LedEntry,
+    LogFacts,
+    LossEntry,
     NoteEntry,
+    Options,
+    Pair,
+    PartitionEntry,
+    PieceEntry,
     RecordFate,
     RecordTypeEntry,
     ResumedEntry,
     ResumedPartitionEntry,
+    StretchEntry,
+    UnjudgedElectionEntry,
     UnplacedRowEntry,
     UnreadableEntry,
+    cluster_ids,
 )
-from schemas.manifest.replay import (
-    AsOfEntry,
-    EraEntry,
-    EvaluationEntry,
-    FrameEntry,
-    HomesEntry,
-    LineEntry,
-    OnlyOfSomeReplays,
-    Replay,
-)
-from schemas.manifest.snapshots import (
-    SnapshotBroker,
-    SnapshotEntry,
-    SnapshotGroup,
-    SnapshotTopic,
-)
+
+
+class AsOfEntry(TypedDict):
+    """An instant: a time, null for the end of the dump, and end offsets by partition."""
+
+    time: str | None
+    offsets: dict[str, int]
+
+
+class LineEntry(TypedDict):
+    """A line that is followed instead of the surviving one; `leader` is whether its leader led."""
+
+    topic: str
+    partition: int
+    copy: str
+    diverges_at: int
+    surviving_copy: str
+    elected_at: str | None
+    leader: str
+
+
+class FrameEntry(TypedDict):
+    """The two cuts of a partition whose times go back."""
+
+    topic: str
+    partition: int
+    certain_end: int
+    possible_end: int
+    later_ms: int
+    earlier_ms: int | None
+
+
+class OnlyOfSomeReplays(TypedDict, total=False):
+    """What a manifest says of some replays.
+
+    Keys:
+        frames: Where logs are cut whose times go back at the instant.
+        decoded_in: The workspace that was replayed, where it is another one.
+    """
+
+    frames: list[FrameEntry]
+    decoded_in: str
+
+
+class EraEntry(TypedDict):
+    """A time in which clients went by one number of partitions."""
+
+    partitions: int
+    first: str | None
+    last: str | None
+
+
+class HomesEntry(TypedDict):
+    """Where keys of an internal topic are looked for at the instant.
+
+    Keys:
+        perhaps: The number that brokers may have gone by instead.
+        misplaced: Partition, and how many keys of others lie in it.
+        unreachable: How many keys lie in such partitions alone.
+        before: The eras that are over, the newest first.
+        since: From when on this number counts.
+        disputed: Hash of a key of which nothing shows where it is looked for, and a partition.
+        is_number_guessed: No number of partitions explains where all keys lie.
+    """
+
+    partitions: int
+    perhaps: int | None
+    misplaced: list[Pair]
+    unreachable: int
+    before: list[EraEntry]
+    since: str | None
+    disputed: list[Pair]
+    is_number_guessed: bool
+
+
+class Replay(OnlyOfSomeReplays, total=False):
+    """Of which instant, and by which rules, state and history are.
+
+    Keys:
+        kafka_version_is_named: A person named it, be it the one that the dump shows.
+        assumed: What a person vouches for.
+        topic_ids: Topic, id and number of partitions (null where not said), as a person gave them.
+        homes: Only of internal topics that were given more partitions, or hold strange keys.
+        partition_counts: How many partitions internal topics have, as all records show it.
+        rows: By table.
+    """
+
+    as_of: Required[AsOfEntry]
+    lines: list[LineEntry]
+    kafka_version: Required[str]
+    kafka_version_is_named: bool
+    assumed: list[str]
+    topic_ids: list[list[str | int | None]]
+    filters: Filters
+    homes: dict[str, HomesEntry]
+    partition_counts: dict[str, int]
+    rows: dict[str, int]
+
+
+class EvaluationEntry(TypedDict):
+    """A table of answers that is kept: of which instant, by whose rules, how many rows."""
+
+    as_of: AsOfEntry
+    kafka_version: str
+    rows: int
+
+
+Edges = list[int | None]
+"""Of a partition: its number, leader, log start and end offset, and the later end offset."""
+
+
+class SnapshotBroker(TypedDict):
+    """A broker; `settings` are null where it did not answer."""
+
+    node_id: int
+    settings: dict[str, str] | None
+
+
+class SnapshotTopic(TypedDict):
+    """A topic; `settings` are its own, null where they were not answered."""
+
+    topic: str
+    topic_id: str | None
+    partitions: list[Edges]
+    settings: dict[str, str] | None
+
+
+class SnapshotGroup(TypedDict):
+    """A group that has settings of its own."""
+
+    group_id: str
+    settings: dict[str, str]
+
+
+class SnapshotEntry(TypedDict):
+    """What a cluster answered between `taken_at` and `finished_at`.
+
+    Keys:
+        read_beyond_ends: An internal log was read further than where it ended at first: commits
+            may have come after the first end offsets of other logs.
+        resumed_from: `taken_at` of the earlier snapshot that it goes on from: it has records that
+            the cleaner has removed since. Absent where it was fetched whole.
+    """
+
+    copy: str
+    taken_at: str
+    finished_at: str
+    read_beyond_ends: bool
+    brokers: list[SnapshotBroker]
+    topics: list[SnapshotTopic]
+    groups: list[SnapshotGroup]
+    resumed_from: NotRequired[str]
+
 
 __all__ = [
     "AbsentLeaderEntry",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.trend.page import html_of, trend_page
+from reports.page.trend import html_of, trend_page
 from tests.support.browser import Browser, missing
 from tests.support.trend_of_held import COMMAND, trend_of_held
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from analytics.decode.records.chunks import UNDECODED_TABLE, Decoded, decode_chunk
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import UNDECODED_TABLE, Decoded, decode_chunk
+from analytics.decode.tables import Origin
 from analytics.dump.records.raw_rows import raw_records
 from schemas import INTERNAL_TOPICS, all_record_types, record_types
 from schemas.model import RecordType

@@ -18,7 +18,7 @@ from crc32c import crc32c
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from analytics.dump.batches.damage import Limits
+from analytics.dump.batches.batch_bytes import Limits
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.records.raw_records import PADDING, Chunk, Spans
 from analytics.dump.records.segment_reader import ReadOptions, read_segment

@@ -13,7 +13,7 @@ from tests.conftest import Groupscope
 SHARED = """
 import os
 import pyarrow as pa
-from analytics.spark_worker import OWN
+from analytics.spark_tasks import OWN
 from jobs.cli.console import Console
 from jobs.spark.session import one_session, spark_session
 

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics import open_dump
-from analytics.library.audited_runs import audited_run
-from analytics.library.saved_audits import saved_audits
+from analytics.library.audited_runs import audited_run, saved_audits
 from analytics.library.saved_runs import run_of
 from analytics.library.saved_tables import Target
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError, SettingRefusedError
 from groupscope import open_runs
-from reports.trend.answer import TABLES
+from reports.answers.trend import TABLES
 from tests.support.grown_dump import dump_as_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from analytics import State
 from analytics.questions.question import Question
 from analytics.questions.registry import QUESTIONS, audited_questions, question
 from jobs.cli.main import COMMANDS, cli
-from jobs.cli.options.answer import fail_on_option
-from jobs.cli.options.asking import asking_options
+from jobs.cli.options.answer import asking_options, fail_on_option
 from jobs.cli.options.shared import inputs_argument, out_option
 from schemas import tables
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.decode.archived_rows import RowsReport, decode_rows_on_spark
-from analytics.decode.records.chunks import decode_chunk
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import decode_chunk
+from analytics.decode.tables import Origin
 from analytics.decode.tasks import Settings
 from analytics.decode.unplaced_rows import add_gaps, named_rows
 from analytics.dump.inspection.survey import NOT_DECODED, Gap

@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from analytics import KafkaDump
-from analytics.decode.records.tables import schema_of_dump, table_schema
 from analytics.decode.slice_reader import FilteringSliceReader
+from analytics.decode.tables import schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
 from tests.support.archived import rows_of_partition, write_parquet

@@ -20,7 +20,7 @@ from analytics.questions.registry import UnknownQuestionError, audited_questions
 from analytics.questions.restore.question import RESTORE
 from analytics.spark_tasks import run_tasks
 from schemas import table
-from schemas.errors import SchemaError
+from schemas.reading import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

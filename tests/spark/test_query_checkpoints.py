@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import merged
+from analytics.seeds.region.recognized import read_checkpoints
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

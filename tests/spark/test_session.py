@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jobs.cli.console import Console
-from jobs.spark.progress import progress
+from jobs.spark.session import progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ from analytics.questions.balance.balance_tables import (
 )
 from analytics.questions.balance.evaluated import judged, tables_of
 from analytics.questions.balance.held_in_epochs import numbered
-from analytics.replay.history.groups.held_items import held_items
+from analytics.replay.history.held_items import held_items
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of
 from tests.support.replayed_dumps import replayed_dump

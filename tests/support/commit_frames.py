@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.decode.records.tables import table_schema
-from analytics.replay.history.groups.held_items import MOMENTS, OWNERS
-from analytics.replay.log.row_columns import TIME
+from analytics.contracts import TIME
+from analytics.decode.tables import table_schema
+from analytics.replay.history.held_items import MOMENTS, OWNERS
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits

@@ -12,10 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.records.tables import table_schema
+from analytics.contracts import polars_rows
+from analytics.decode.tables import table_schema
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import PlanOptions, plan
-from analytics.replay.log.row_columns import polars_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import ARROW_TYPES, in_contract_order
-from analytics.decode.records.tables import table_schema
+from analytics.decode.tables import table_schema
 from analytics.questions.expiration.offset_log import GroupRecords, OffsetLog, offset_log
 from analytics.questions.expiration.offset_removals import (
     Cluster,

@@ -8,8 +8,7 @@ import polars as pl
 
 from analytics.replay.graph import needed_for, passes, resolve
 from analytics.replay.history.tables import HISTORY
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import END, AsOf
+from analytics.replay.log.log_times import END, AsOf, cut_all
 from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import STATE, replay_given

@@ -22,7 +22,7 @@ from analytics.dump.records.segment_reader import FileReader, ReadOptions, read_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.batch_bytes import Damage
     from analytics.dump.records.raw_records import Chunk, Spans
     from analytics.dump.records.segment_reader import Summary
 

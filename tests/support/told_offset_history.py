@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from analytics.contracts import contract_schema
+from analytics.contracts import TIME, contract_schema
 from analytics.replay.graph import needed_for, resolve
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.partition_history import births
 from analytics.replay.history.tables import HISTORY
 from analytics.replay.log.losses import WHOLE, Coverage
-from analytics.replay.log.row_columns import TIME
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_history import OfTopics
 from analytics.replay.removals.removal_causes import CAUSES

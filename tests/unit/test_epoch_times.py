@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from analytics.contracts import instant
 from analytics.epoch_times import LAST_MS, are_times, iso_time, milliseconds_of, time_of
-from analytics.replay.log.row_columns import instant
 from analytics.time_columns import times_of
 
 ANY_NUMBER = st.integers(-(2**63), 2**63 - 1)

@@ -12,7 +12,7 @@ import pytest
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.expiration.retention_settings import SettingSources, retention_found
 from analytics.replayed.end_offsets import read_end_offsets
-from analytics.seeds.checkpoint_files.fields import read_initial_offsets
+from analytics.seeds.region.document_fields import read_initial_offsets
 from analytics.side_files import MOST, json_rows, text_of, time_of, whole_number
 from jobs.cli.settings_files import read_broker_settings, read_given_settings, read_topic_ids
 

@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 
-from analytics.spark_worker import OWN
+from analytics.spark_tasks import OWN
 
 FIRST = """
 import gc, sys
 import pyarrow as pa
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import on_worker
 
 @on_worker
 def run(batches):

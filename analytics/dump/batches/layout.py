@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.batches.batch_bytes import chain_starts, checksums, size_fields
-from analytics.dump.batches.damage import (
+from analytics.dump.batches.batch_bytes import (
     DEFAULT_LIMITS,
     Damage,
     DamageReason,
     Limits,
     Tail,
     TailKind,
+    chain_starts,
+    checksums,
+    size_fields,
 )
 from analytics.dump.batches.headers import (
     BATCH_HEADER,
@@ -28,6 +30,7 @@ from analytics.dump.batches.headers import (
     MAGIC_AT,
     SHORTEST_HEADER,
     SMALLEST,
+    Batches,
     read_headers,
 )
 from analytics.dump.batches.log_bounds import (
@@ -38,7 +41,7 @@ from analytics.dump.batches.log_bounds import (
     implausible_offsets,
 )
 from analytics.dump.records.message_sets import complete_wrappers
-from analytics.dump.records.raw_records import PADDING, Batches
+from analytics.dump.records.raw_records import PADDING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.dump.batches.headers import Batches
     from analytics.dump.files.storage import ByteSource
-    from analytics.dump.records.raw_records import Batches
 
 # What the checksum does not cover, offsets and leader epochs, judged by what a log can hold.
 #

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.header_columns import UNKNOWN_COUNT
+from analytics.dump.batches.headers import UNKNOWN_COUNT
 from analytics.dump.batches.log_bounds import MAX_SEGMENT_OFFSETS
 from analytics.dump.batches.stretches import (
     ClockStep,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.damage import Damage, Tail
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.batch_bytes import Damage, Tail
+    from analytics.dump.batches.headers import Headers
     from analytics.dump.files.model import SegmentFile
 
 MOST_HOLES = 1000

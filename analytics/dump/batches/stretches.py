@@ -15,7 +15,7 @@ from analytics.epoch_times import are_times
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.headers import Headers
     from schemas.manifest import LogFacts
 
     Offsets = NDArray[np.int64]

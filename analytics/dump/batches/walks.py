@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.batch_bytes import LEAST_SIZE, chain_starts, size_fields
-from analytics.dump.batches.damage import Damage, Tail, TailKind
-from analytics.dump.batches.header_columns import HEADER_BYTES, UNKNOWN_COUNT, Headers
-from analytics.dump.batches.headers import LOG_OVERHEAD, MAGIC_AT, SMALLEST
+from analytics.dump.batches.batch_bytes import (
+    LEAST_SIZE,
+    Damage,
+    Tail,
+    TailKind,
+    chain_starts,
+    size_fields,
+)
+from analytics.dump.batches.headers import (
+    HEADER_BYTES,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    SMALLEST,
+    UNKNOWN_COUNT,
+    Headers,
+)
 from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.copies.leadership import NO_EPOCH, EpochLine, are_plausible, epoch_line

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.headers import Headers
     from analytics.dump.batches.walks import CopyLog
     from analytics.dump.records.raw_records import RawRecords, Spans
 

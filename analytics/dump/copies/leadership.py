@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.headers import Headers
 
 # Leader epochs of one copy of a log, and where two copies part by them (KIP-101, KIP-279).
 

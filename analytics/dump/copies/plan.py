@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.batch_bytes import checksum_in_file
-from analytics.dump.batches.damage import Damage, DamageReason
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.batch_bytes import Damage, DamageReason, checksum_in_file
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.batches.walks import CopyLog, log_senses, walk_copy, walk_segment
 from analytics.dump.copies.compare import near_batches

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.headers import Headers
     from analytics.dump.batches.log_bounds import LogSense
     from analytics.dump.batches.walks import CopyLog, SegmentWalk
     from analytics.dump.copies.surviving_lines import LeaderRange, Lines

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.dump.batches.header_columns import UNKNOWN_COUNT
+from analytics.dump.batches.headers import UNKNOWN_COUNT
 from analytics.dump.copies.compare import MAX_COMPARED_BYTES, Parting, offsets_between, parting
 from analytics.dump.copies.leadership import NO_EPOCH
 from analytics.dump.files.model import FIRST_RECORD, MAX_OFFSET, Divergence, Note
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.headers import Headers
     from analytics.dump.batches.walks import CopyLog
     from analytics.dump.copies.leadership import Leaders
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from crc32c import crc32c
 
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.walks import walk_segment
 from analytics.dump.files.data_topics import end_of, last_batch_of
 from analytics.dump.files.model import NOTHING_KNOWN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.dump.batches.header_columns import HEADER_BYTES, LOG_APPEND_TIME, Headers
+from analytics.dump.batches.headers import HEADER_BYTES, LOG_APPEND_TIME, Headers
 from analytics.dump.batches.walks import walk_segment
 from analytics.dump.files.model import NOTHING_KNOWN
 from analytics.dump.files.storage import ByteSource

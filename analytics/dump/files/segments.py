@@ -13,7 +13,7 @@ from analytics.dump.files.storage import Entry, read_small
 from analytics.errors import InputUnreadableError
 from analytics.locations import join
 from schemas import CLUSTER_METADATA
-from schemas.errors import SchemaError
+from schemas.reading import SchemaError
 from schemas.snapshot import Log, Snapshot, read_snapshot
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from analytics.dump.batches.damage import TailKind
+from analytics.dump.batches.batch_bytes import TailKind
 from analytics.dump.copies.slices import log_start
 from analytics.dump.inspection.survey import (
     COMPACTION,
@@ -20,7 +20,7 @@ from schemas import COMPACTED_TOPICS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from analytics.dump.batches.damage import Damage
+    from analytics.dump.batches.batch_bytes import Damage
     from analytics.dump.batches.segment_stats import SegmentSurvey
     from analytics.dump.files.model import Filled, PartitionCopy, SegmentFile
     from analytics.dump.inspection.survey import PartitionSurvey

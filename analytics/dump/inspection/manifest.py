@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from analytics.dump.batches.damage import DamageReason
+from analytics.dump.batches.batch_bytes import DamageReason
 from analytics.dump.batches.segment_stats import joined
 from analytics.dump.batches.stretches import stretch_rows
 from analytics.dump.files.data_topics import data_topics

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from analytics.dump.batches.damage import DamageReason, TailKind
+from analytics.dump.batches.batch_bytes import DamageReason, TailKind
 from analytics.dump.batches.segment_stats import in_all, steps_in
 from analytics.dump.batches.stretches import ClockStep, Stretch, in_order
 from analytics.dump.copies.slices import log_start

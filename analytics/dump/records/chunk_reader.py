@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.dump.batches.damage import Damage, DamageReason
-from analytics.dump.batches.headers import BATCH_HEADER, MIN_RECORD
-from analytics.dump.records.compression import Codec
+from analytics.dump.batches.batch_bytes import Damage, DamageReason
+from analytics.dump.batches.headers import BATCH_HEADER, MIN_RECORD, Batches
 from analytics.dump.records.message_sets import (
     Messages,
     Wrapper,
@@ -25,8 +24,8 @@ from analytics.dump.records.message_sets import (
 )
 from analytics.dump.records.raw_records import (
     Arena,
-    Batches,
     Chunk,
+    Codec,
     Expansion,
     RawRecords,
     RecordColumns,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.damage import Limits
+    from analytics.dump.batches.batch_bytes import Limits
     from analytics.wire.compiled import Bytes
 
 _CODECS: Final = {each.value: each.name.lower() for each in Codec}

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from analytics.dump.batches.damage import DamageReason
+from analytics.dump.batches.batch_bytes import DamageReason
 from analytics.dump.batches.headers import LOG_OVERHEAD, SMALLEST, gather
 from analytics.dump.records.raw_records import Arena, Expansion, RecordColumns, Spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.damage import Limits
+    from analytics.dump.batches.batch_bytes import Limits
+    from analytics.dump.batches.headers import Batches
     from analytics.dump.files.storage import ByteSource
-    from analytics.dump.records.raw_records import Batches
 
 _LENGTH: Final = np.dtype(">i4")
 _LONG: Final = np.dtype(">i8")

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions as F
 
+from analytics.dump.batches.headers import Batches
 from analytics.dump.files.storage import SourceFile
-from analytics.dump.records.raw_records import Batches, RawRecords, Spans
+from analytics.dump.records.raw_records import RawRecords, Spans
 from analytics.dump.records.raw_rows_columns import (
     NOT_JSON,
     PLACE,
@@ -38,7 +39,7 @@ from analytics.dump.records.raw_rows_columns import (
 from analytics.dump.records.raw_rows_files import BINARY, TABLE, columns_of_folders
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.locations import base_name, for_spark, open_location
-from analytics.spark_worker import on_worker
+from analytics.spark_tasks import on_worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

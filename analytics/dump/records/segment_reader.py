@@ -1,28 +1,32 @@
-"""A Kafka log segment to raw records, whole, or a sample of its first ones."""
+"""A Kafka log segment to raw records, whole, or a sample of its first ones.
+
+Checksums over stretches of files.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
-from analytics.dump.batches.batch_bytes import Summary
-from analytics.dump.batches.damage import (
+from analytics.dump.batches.batch_bytes import (
     CONTENT_LIMIT,
     DEFAULT_LIMITS,
     Damage,
     DamageReason,
     Limits,
+    Summary,
 )
+from analytics.dump.batches.headers import Batches
 from analytics.dump.batches.layout import Layout, lay_out, no_batches
 from analytics.dump.batches.log_bounds import LogSense
-from analytics.dump.files.file_digests import digest_between
 from analytics.dump.files.model import SegmentFile
 from analytics.dump.files.storage import ByteSource
 from analytics.dump.records.chunk_reader import ChunkReader
-from analytics.dump.records.raw_records import Batches, Chunk, RawRecords, Spans
+from analytics.dump.records.raw_records import Chunk, RawRecords, Spans
 from analytics.dump.records.redpanda_rows import may_be_redpandas, redpanda_rows
 from analytics.errors import InputUnreadableError
 from analytics.failed_reads import shrunk
@@ -31,9 +35,11 @@ from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     import os
+    from _hashlib import HASH
     from collections.abc import Iterator
 
     from analytics.dump.files.model import Slice
+
 
 # A Kafka log segment to raw records: the door of this package for bytes.
 #
@@ -400,3 +406,23 @@ def _int16(
         return np.empty(0, np.int16)
     high = data[at].astype(np.int16)
     return (high << 8) | data[np.minimum(at + 1, data.size - 1)]
+
+
+_BLOCK: Final = 1 << 20
+
+
+def add_bytes(sums: HASH, source: ByteSource, start: int, end: int) -> None:
+    """Go on with a checksum over the bytes of a file from ``start`` to before ``end``."""
+    block = memoryview(bytearray(_BLOCK))
+    while start < end:
+        piece = block[: end - start]
+        source.fill(piece, start)
+        sums.update(piece)
+        start += len(piece)
+
+
+def digest_between(source: ByteSource, start: int, end: int) -> str:
+    """Return the SHA-256 of the bytes of a file from ``start`` to before ``end``."""
+    sums = sha256()
+    add_bytes(sums, source, start, end)
+    return sums.hexdigest()

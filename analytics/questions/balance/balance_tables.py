@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of
+from analytics.contracts import polars_rows, table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.internal_topics import are_some_topics
 from analytics.questions.balance.at_instant import (
@@ -28,7 +28,6 @@ from analytics.questions.balance.at_instant import (
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
 from analytics.questions.balance.through_history import cases_of_history
 from analytics.replay.log.ends_at import leading
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import AROUND
 from analytics.replayed.group_rows import stored_rows
 from analytics.replayed.records import Records

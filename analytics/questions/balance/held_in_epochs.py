@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import polars_rows
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.group_records import CLASSIC, KINDS
-from analytics.replay.history.groups.group_history import group_records_in_time, group_steps
-from analytics.replay.history.groups.held_items import Held, held_items
-from analytics.replay.log.row_columns import polars_rows
+from analytics.replay.history.group_history import group_records_in_time, group_steps
+from analytics.replay.history.held_items import Held, held_items
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.spans import LIFE
 from analytics.replay.metadata.topics import named_topics, topic_names

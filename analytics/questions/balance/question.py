@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.dump.inspection.limitations import ranges
 from analytics.gaps.gap import Gap, gap, joined_reasons
 from analytics.gaps.group_completeness import GroupCompleteness
@@ -21,7 +22,6 @@ from analytics.questions.balance.evaluated import ALTERNATIVES
 from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
 from analytics.questions.balance.held_in_epochs import HeldInEpochs
 from analytics.questions.question import Answer, Question
-from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from schemas import CONSUMER_OFFSETS

@@ -25,25 +25,23 @@ from analytics.gaps.gap import Gap, gap
 from analytics.questions.cluster.comparison import (
     ASSIGNMENT,
     GROUP,
+    KEY,
     LOOK,
     MEMBER,
+    NEEDS,
     OFFSET,
     SHARE_PARTITION,
     Compared,
-    of_kinds,
-    without,
-)
-from analytics.questions.cluster.reasons import CANNOT_TELL, CONTRADICTS, EXPLAINED, with_reasons
-from analytics.questions.cluster.state_fields import (
-    KEY,
-    NEEDS,
     assignment_fields,
     compared_groups,
     group_fields,
     member_fields,
+    of_kinds,
     offset_fields,
     share_fields,
+    without,
 )
+from analytics.questions.cluster.reasons import CANNOT_TELL, CONTRADICTS, EXPLAINED, with_reasons
 from analytics.questions.question import Answer, Question
 from analytics.replay.dump.choices import iso_time
 from analytics.replayed.cluster_answers import snapshot_at

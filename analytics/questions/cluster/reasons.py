@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import polars_rows
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.cluster.comparison import (
     ANSWERED_BY,
     ASSIGNMENT,
     DESCRIPTION,
     GROUP,
+    KEY,
     LISTED,
     LOOK,
     MEMBER,
@@ -26,8 +28,6 @@ from analytics.questions.cluster.comparison import (
     OFFSETS,
     SHARE_PARTITION,
 )
-from analytics.questions.cluster.state_fields import KEY
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.cluster_answers import snapshot_at
 from schemas.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import ARROW_TYPES
-from analytics.key_order import are_in_strict_order
+from analytics.contracts import ARROW_TYPES, are_in_strict_order, polars_rows
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
-from analytics.replay.log.row_columns import polars_rows
 from schemas.expectation_suites import COLUMNS_TYPE, IN_SET, NOT_NULL, OUR_SUITES
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from analytics.contracts import table_of
+from analytics.contracts import arrow_rows, polars_rows, table_of
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, release_freed_memory
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.data_quality.great_expectations_engine import Engine, Judged
@@ -33,7 +33,6 @@ from analytics.questions.data_quality.judged_table import (
     together,
 )
 from analytics.questions.question import Answer, Question
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.whole_groups import RowsByTable, group_parts, parts_for, stored_parts
 from analytics.tables.buckets import packed

@@ -11,12 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.decode.selection import names_wanted
 from analytics.engine.part_runs import PartAnswer
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.share.backlog import with_share_lag
 from analytics.questions.timeline.topic_lives import METADATA_LOG
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.records import Records
 from analytics.replayed.topics import subtopology_inputs, topics_gone, with_names

@@ -1,4 +1,7 @@
-"""Groups as Kafka's own tools describe them, at the instant or in an epoch of theirs."""
+"""Groups as Kafka's own tools describe them, at the instant or in an epoch of theirs.
+
+The groups there are at the instant.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from schemas import table
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
 
 # Who was in a group, and owned what, in one of its generations or epochs.
 
@@ -296,5 +300,32 @@ DESCRIBE: Final = Question(
     settings=DescribeSettings,
     answer=describe,
     needs_besides=_needs_besides,
+    is_audited=False,
+)
+
+
+@dataclass(frozen=True)
+class ListSettings:
+    """Nothing of it can be set: it lists the groups that the workspace is asked about."""
+
+
+def list_groups(state: ReplayedWorkspace, _settings: ListSettings) -> Answer:
+    """Return the groups there are.
+
+    Its figure `groups` has rows of the table `groups`.
+
+    Raises:
+        WorkspaceError: A table cannot be read.
+    """
+    groups = select_groups(state, with_offsets=False)
+    return Answer({}, groups, figures={"groups": groups.rows})
+
+
+LIST: Final = Question(
+    name="list",
+    needs=("groups", "topics"),
+    tables=(),
+    settings=ListSettings,
+    answer=list_groups,
     is_audited=False,
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.decode.selection import is_name
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
@@ -39,7 +40,6 @@ from analytics.questions.diff.changes import (
     topics_born_again,
 )
 from analytics.questions.question import Answer, Question
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.whole_groups import parts_of_both
 from analytics.tables.parted_table import PartedTables
 from analytics.tables.stored_tables import StoredTables

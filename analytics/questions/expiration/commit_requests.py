@@ -15,11 +15,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import ARROW_TYPES
+from analytics.contracts import ARROW_TYPES, arrow_rows, polars_rows
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.expiration.retention_settings import ASSUMED
 from analytics.replay.log.losses import MARKS, with_marks_of
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.whole_groups import stored_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from schemas import table

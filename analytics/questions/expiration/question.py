@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
@@ -47,8 +48,7 @@ from analytics.replay.dump.coverage import coverage_of
 from analytics.replay.dump.times import milliseconds
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
-from analytics.replay.log.as_of import COMMITS, GROUPS
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
+from analytics.replay.log.log_times import COMMITS, GROUPS
 from analytics.replay.log.rules import named_release, replay_rules
 from analytics.replay.metadata.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import (

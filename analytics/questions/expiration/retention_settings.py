@@ -13,7 +13,7 @@ from analytics.epoch_times import LAST_MS, iso_time
 from analytics.side_files import MOST_INT, whole_number
 from schemas import CONSUMER_OFFSETS
 from schemas.expiration_rules import CHECK_INTERVAL, RETENTION, default_setting, is_dynamic
-from schemas.kafka_settings import is_setting, nearest_setting
+from schemas.names import is_setting, nearest_setting
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from analytics.contracts import AFTER_ALL, BEFORE_ALL
 from analytics.questions.expiration.offset_expiration import (
     BLOCKED,
     MAY_NOT_BE_KEPT,
@@ -17,7 +18,6 @@ from analytics.questions.expiration.offset_expiration import (
 from analytics.questions.expiration.offset_log import ObservedHistory, OffsetLog
 from analytics.questions.expiration.retention_settings import Retention, with_retention
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.row_columns import AFTER_ALL, BEFORE_ALL
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.spans import SPAN, TIME, joined_spans, overlap, with_next
 from analytics.replay.offsets.commit_rows import GROUP, KEY, PLACE, TOPIC

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 from polars import selectors
 
-from analytics.contracts import in_contract_order, table_of_frame
+from analytics.contracts import in_contract_order, polars_rows, table_of_frame
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, get_value, put_value
 from analytics.questions.expiration.chosen_offsets import Chosen
 from analytics.questions.expiration.group_endings import (
@@ -61,7 +61,6 @@ from analytics.questions.expiration.retention_what_if import (
     retention_costs,
     retention_what_if,
 )
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.offsets.commit_rows import GROUP, TOPIC
 from analytics.replay.removals.removal_causes import EXPIRATION
 from analytics.tables.parted_table import Order, PartedTable

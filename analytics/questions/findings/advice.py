@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.questions.findings.evidence import KnownRecords
 from analytics.questions.findings.finding_rows import key
 from analytics.questions.findings.wording import WordedValue, quoted, worded_command
-from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parted_table import Order
 from schemas.finding_rules import FindingRule, command_for_type, tool_of
 

@@ -10,11 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of, table_of_frame
+from analytics.contracts import arrow_rows, polars_rows, table_of, table_of_frame
 from analytics.questions.lag.sums import sums_of
 from analytics.questions.lag.table import CANNOT_TELL
 from analytics.questions.share.status import sums_of as share_sums_of
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import Order
 from schemas import table
 from schemas.evaluation_rules import lag_rules

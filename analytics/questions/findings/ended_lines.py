@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from schemas.incident_causes import incident_causes
+from schemas.finding_rules import incident_causes
 
 ENDED_LINES: Final = "divergences"
 """The table of lines that elections ended."""

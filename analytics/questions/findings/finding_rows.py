@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from polars import selectors as cs
 
 from analytics.questions.findings.evidence import EVIDENCE, RECORD_PREFIX
-from schemas.errors import SchemaError
 from schemas.finding_rules import FindingRule
+from schemas.reading import SchemaError
 
 if TYPE_CHECKING:
     from schemas.finding_rules import Threshold

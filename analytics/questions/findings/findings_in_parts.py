@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.advice import (
     OF_GROUP,
@@ -42,7 +43,6 @@ from analytics.questions.findings.rows_for_rules import (
     rows_to_give_back,
 )
 from analytics.questions.findings.wording import Phrasing
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import FindingRule
 

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import arrow_schema, table_of
+from analytics.contracts import arrow_rows, arrow_schema, polars_rows, table_of
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.findings.advice import GROUPS
 from analytics.questions.findings.audited_groups import (
@@ -35,7 +35,6 @@ from analytics.questions.findings.findings_in_parts import (
 from analytics.questions.findings.found import findings, kept_changes
 from analytics.questions.findings.incidents import INCIDENT_PARTS, INCIDENTS
 from analytics.questions.findings.rows_for_rules import JudgedTables
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import PartedGroups, StoredGroups
 from analytics.replayed.replayed_workspace import instant_of
 from analytics.replayed.row_condition import RowCondition

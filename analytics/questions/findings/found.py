@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import arrow_schema
+from analytics.contracts import arrow_rows, arrow_schema, polars_rows
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.advice import (
     OF_GROUP,
@@ -36,7 +36,6 @@ from analytics.questions.findings.finding_rows import (
 )
 from analytics.questions.findings.rows_for_rules import JudgedTables, StoredRows, scan_for
 from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.whole_groups import group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable

@@ -19,13 +19,22 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import table_of
+from analytics.contracts import polars_rows, table_of
 from analytics.questions.findings.ended_lines import Elections
 from analytics.questions.findings.found import WORST_FIRST
-from analytics.replay.log.row_columns import polars_rows
-from schemas.finding_rules import INFO, SEVERITIES, finding_rules
+from schemas.finding_rules import (
+    COPY,
+    GROUP,
+    INFO,
+    LINE,
+    RULE,
+    SEVERITIES,
+    TOPIC,
+    Cause,
+    finding_rules,
+    incident_causes,
+)
 from schemas.gaps import Template
-from schemas.incident_causes import COPY, GROUP, LINE, RULE, TOPIC, Cause, incident_causes
 
 INCIDENTS: Final = "audit_incidents"
 """The table of incidents."""

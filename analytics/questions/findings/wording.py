@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from schemas.errors import SchemaError
 from schemas.gaps import NUMBER, of_count
+from schemas.reading import SchemaError
 
 Phrasing = Mapping[str, Callable[[Any], Any]]
 """How numbers are said that are no plain ones: `bytes`, and `duration` of milliseconds."""

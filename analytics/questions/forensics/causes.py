@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import table_of, table_of_frame
+from analytics.contracts import polars_rows, table_of, table_of_frame
 from analytics.dump.files.model import METADATA_LOG, OTHER_TOPIC
 from analytics.questions.timeline.words import CANNOT_TELL, LOST, LOW, badness
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
-from analytics.replay.log.row_columns import polars_rows
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:

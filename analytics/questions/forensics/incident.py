@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import arrow_schema
+from analytics.contracts import arrow_schema, polars_rows
 from analytics.decode.selection import is_name, names_wanted
 from analytics.engine.part_runs import PartAnswer
 from analytics.errors import CannotTellError
@@ -21,7 +21,6 @@ from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.group_rows import PartedGroups
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import parts_of_both, whole_group_parts

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import polars_rows
 from analytics.errors import SettingRefusedError
 from analytics.gaps.group_selection import select_groups
 from analytics.gaps.uncertain_metadata import uncertain_metadata
@@ -45,7 +46,6 @@ from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
 from analytics.questions.timeline.question import GROUP_EVENTS, TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd
-from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.parted_table import PartedTable, PartedTables
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import arrow_rows, in_key_order, polars_rows
 from analytics.engine.part_runs import PartAnswer, PartAnswers, PartRunner
 from analytics.errors import InputNotRecognizedError
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, groups_lacking_history, select_groups
 from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
-from analytics.key_order import in_key_order
 from analytics.questions.lag.end_samples import SAMPLES as SAMPLES_OF_ENDS
 from analytics.questions.lag.end_samples import end_samples
 from analytics.questions.lag.movement import HISTORY, KEY
@@ -45,7 +45,6 @@ from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
 from analytics.replayed.data_logs import EXACT, data_logs
 from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import in_contract_order
+from analytics.contracts import in_contract_order, polars_rows
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.rebalances.causes import causes
 from analytics.questions.rebalances.epochs import (
@@ -23,7 +23,6 @@ from analytics.questions.rebalances.epochs import (
     stored_again,
 )
 from analytics.replay.groups.group_records import CLASSIC
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import known_coverage
 from analytics.replayed.whole_groups import stored_parts

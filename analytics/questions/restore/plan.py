@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from analytics.contracts import in_key_order
 from analytics.dump.batches.stretches import SAME_CLOCK_MS
 from analytics.dump.copies.leadership import EpochLine, truncation_offset
-from analytics.key_order import in_key_order
 from analytics.questions.diff.changes import LEFT_OUT_TOPICS
 from analytics.tables.parted_table import Order
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.engine.cut_tables import Cut
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.errors import SettingRefusedError
@@ -36,7 +37,6 @@ from analytics.questions.restore.plan import (
 )
 from analytics.questions.restore.plan import RESTORE as GIVEN_BACK
 from analytics.replay.history.partition_history import unclean_takeovers
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.metadata.metadata_log import metadata_log
 from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame
+from analytics.contracts import contract_frame, instant
 from analytics.questions.share.faults import faults_in_order, state_faults, stuck_phases
 from analytics.questions.share.group_pictures import parted_by_clock
-from analytics.questions.share.open_transactions import STABLE_ENDS, with_isolation
+from analytics.questions.share.held_up import STABLE_ENDS, current_records, stalls, with_isolation
 from analytics.questions.share.settings import ALWAYS, ASSUMED, DELIVERY_LIMIT, RECORD_LOCKS
 from analytics.questions.share.share_log import HOME, KEY, counted, first_covers, size_of
-from analytics.questions.share.stalls import current_records, stalls
 from analytics.questions.share.state_topic import StateCoverage, with_absence
 from analytics.questions.share.status import (
     CANNOT_TELL,
@@ -33,8 +32,7 @@ from analytics.questions.share.window import (
     with_first_starts,
 )
 from analytics.replay.log.losses import with_marks_of
-from analytics.replay.log.row_columns import instant
-from analytics.replay.share.share_records import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
+from analytics.replay.share.share_fold import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from analytics.contracts import instant
 from analytics.questions.share.group_pictures import DELETING, INITIALIZING
 from analytics.questions.share.settings import ASSUMED
 from analytics.questions.share.share_log import HOME, KEY, first_covers
 from analytics.questions.share.status import moment
 from analytics.questions.share.window import STATE_NAMES
-from analytics.replay.log.row_columns import instant
-from analytics.replay.share.share_records import (
+from analytics.replay.share.share_fold import (
     ACQUIRED,
     ARCHIVED,
     AVAILABLE,

@@ -16,11 +16,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.contracts import contract_schema
+from analytics.contracts import contract_schema, polars_rows
 from analytics.gaps.gap import joined
 from analytics.gaps.internal_topics import left_out_of, partition_count
 from analytics.questions.share.settings import ANSWERED, ASSUMED, BROKER_CONFIG, DYNAMIC
-from analytics.replay.log.row_columns import polars_rows
 from analytics.side_files import MOST_INT
 from schemas import SHARE_GROUP_STATE
 from schemas.share_rules import group_type_setting, limit_verdicts, share_limits

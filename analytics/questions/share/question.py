@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import table_of_frame
+from analytics.contracts import arrow_rows, in_key_order, polars_rows, table_of_frame
 from analytics.decode.selection import names_wanted
 from analytics.engine.part_runs import PartAnswer, PartAnswers
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_selection import HOMES, select_groups
 from analytics.gaps.internal_topics import partition_count
-from analytics.key_order import in_key_order
 from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.share.backlog import (
     NO_END,
@@ -26,34 +25,31 @@ from analytics.questions.share.backlog import (
     worst_first,
 )
 from analytics.questions.share.faults import FAULTS, faults_in_order
+from analytics.questions.share.held_up import STABLE_ENDS
 from analytics.questions.share.limits import SeenOfSome, limit_settings, limits_of, seen_of
-from analytics.questions.share.open_transactions import STABLE_ENDS
-from analytics.questions.share.records import (
-    count_of_rows,
-    known_logs,
-    log_starts,
-    open_transactions_at,
-    rows_of_groups,
-    share_records,
-    state_places,
-    steps_of,
-)
 from analytics.questions.share.settings import settings_found
 from analytics.questions.share.share_log import HOME, KEY
 from analytics.questions.share.stall_history import longest_first, named_stalls, stall_history
 from analytics.questions.share.state_topic import (
     StateCoverage,
     StateLogs,
+    count_of_rows,
     gaps_of_all_groups,
     gaps_of_state,
     holders,
+    known_logs,
+    log_starts,
+    open_transactions_at,
     prunable,
+    rows_of_groups,
+    share_records,
+    state_places,
+    steps_of,
     with_possible_claims,
 )
 from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order
 from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.log_times import clocks_of_topic
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.cluster_answers import ends_statement
 from analytics.replayed.data_logs import EXACT, data_logs
 from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at

@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.replay.share.share_fold import Ranges, greatest, merged
-from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE, UNCHANGED, UPDATE
+from analytics.replay.share.share_fold import (
+    SNAPSHOT,
+    TOMBSTONE,
+    UNCHANGED,
+    UPDATE,
+    Ranges,
+    greatest,
+    merged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

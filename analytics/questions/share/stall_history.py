@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.contracts import contract_frame
+from analytics.contracts import contract_frame, instant
 from analytics.questions.share.share_log import HOME, first_covers
 from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import NOT_STORED, is_done, state_name
 from analytics.replay.log.log_times import NOBODY, LogClock
-from analytics.replay.log.row_columns import instant
-from analytics.replay.share.share_records import SNAPSHOT
+from analytics.replay.share.share_fold import SNAPSHOT
 
 if TYPE_CHECKING:
     from analytics.questions.share.share_log import ShareLog

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import TIME
 from analytics.epoch_times import EPOCH
 from analytics.questions.sums import AT_LEAST, held_sum, wide_sum
-from analytics.replay.log.row_columns import TIME
 from analytics.replayed.data_logs import EXACT
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import TIME, instant
 from analytics.questions.share.group_pictures import (
     AFTER_ALL,
     DELETING,
@@ -32,8 +33,7 @@ from analytics.questions.share.group_pictures import (
     records_of,
 )
 from analytics.questions.share.share_log import HOME, KEY
-from analytics.replay.log.row_columns import TIME, instant
-from analytics.replay.share.share_records import SNAPSHOT, TOMBSTONE
+from analytics.replay.share.share_fold import SNAPSHOT, TOMBSTONE
 
 if TYPE_CHECKING:
     from analytics.questions.share.group_pictures import StepRecords

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from analytics.contracts import polars_rows
 from analytics.decode.elections import registered_by
 from analytics.decode.selection import names_wanted
 from analytics.decode.unjudged_elections import Evidence, Unjudged, copies_of, elections_of
@@ -23,7 +24,6 @@ from analytics.replay.dump.choices import are_elections_clean, assumed_in, iso_t
 from analytics.replay.dump.followed_lines import read_before_swaps
 from analytics.replay.log.ends_at import elections_since, ends_at, leading
 from analytics.replay.log.log_times import Frame, Frames, frames_of_rows
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,

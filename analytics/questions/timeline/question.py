@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.decode.selection import is_name, names_wanted
 from analytics.decode.unjudged_elections import Unjudged
 from analytics.engine.part_runs import PartAnswer, PartAnswers
@@ -51,7 +52,6 @@ from analytics.replay.dump.choices import BeforeEnd, are_elections_clean, assume
 from analytics.replay.dump.times import first_time, last_time, resolved_time
 from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.log_times import disputed
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.group_rows import StoredGroups
 from analytics.replayed.pending_at import frames_until

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.decode.selection import names_wanted
 from analytics.dump.files.model import METADATA_LOG
 from analytics.engine.key_places import homes_in
@@ -38,10 +39,8 @@ from analytics.questions.timeline.words import (
 from analytics.replay.dump.choices import are_elections_clean, assumed_in
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import internal_partition, share_key
-from analytics.replay.share.share_fold import fold
-from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
+from analytics.replay.share.share_fold import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE, fold
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 

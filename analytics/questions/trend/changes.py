@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from analytics.contracts import contract_schema
+from analytics.contracts import TIME, arrow_rows, contract_schema, polars_rows
 from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.found import NEW, NOT_THERE_NOW, STILL, with_changes
 from analytics.questions.findings.found import WORST_FIRST as OF_FINDINGS
 from analytics.questions.table_orders import order_of
 from analytics.questions.trend.figures import ESTIMATED, frames
 from analytics.questions.trend.runs import AuditedRun, Pair
-from analytics.replay.log.row_columns import TIME, arrow_rows, polars_rows
 from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.whole_groups import group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable

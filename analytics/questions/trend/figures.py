@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import polars as pl
 
+from analytics.contracts import polars_rows
 from analytics.gaps.gap import Gap
 from analytics.questions.sums import AT_LEAST, AT_LEAST_ABOUT
 from analytics.questions.trend.runs import TOO_CLOSE, AuditedRun, Pair, without_table
-from analytics.replay.log.row_columns import polars_rows
 
 EXACT, ESTIMATED = "exact", "estimated"
 INTERPOLATED: Final = "interpolated"

@@ -24,10 +24,15 @@ from analytics.questions.trend.changes import (
     finding_changes,
     group_changes,
 )
-from analytics.questions.trend.disks import disk_rows
 from analytics.questions.trend.figures import figures_of
-from analytics.questions.trend.group_lags import LAG, furthest_behind, lag_of_groups
-from analytics.questions.trend.rules import rule_rows, unjudged_rules
+from analytics.questions.trend.run_by_run import (
+    LAG,
+    disk_rows,
+    furthest_behind,
+    lag_of_groups,
+    rule_rows,
+    unjudged_rules,
+)
 from analytics.questions.trend.runs import AuditedRun, Pair, in_order, without_table
 from analytics.tables.parted_table import PartedTable, PartedTables
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from analytics.contracts import contract_schema, table_of_frame
+from analytics.contracts import contract_schema, polars_rows, table_of_frame
 from analytics.gaps.gap import Gap, gap
 from analytics.gaps.internal_topics import OPTIONS, by_option
 from analytics.questions.sums import divided
 from analytics.replay.dump.followed_lines import parsed_time
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import hash_places
 from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from analytics.contracts import table_of_frame
+from analytics.contracts import arrow_rows, polars_rows, table_of_frame
 from analytics.decode.selection import Selection, names_wanted
 from analytics.engine.part_runs import PartAnswer
 from analytics.questions.sums import divided
@@ -45,7 +45,6 @@ from analytics.questions.usage.key_usage import (
 from analytics.questions.usage.log_cleaning import BY_BATCH, left_rows
 from analytics.questions.usage.records import COMMITS, ROWS
 from analytics.questions.usage.sums import GROUP, ranking, sums_of, together
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow.compute as pc
 
-from analytics.contracts import table_of_frame
+from analytics.contracts import polars_rows, table_of_frame
 from analytics.questions.usage.sums import ranking
-from analytics.replay.log.row_columns import polars_rows
 from schemas.finding_rules import tool_of
 
 if TYPE_CHECKING:

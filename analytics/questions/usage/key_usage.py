@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import table_of_frame
+from analytics.contracts import polars_rows, table_of_frame
 from analytics.questions.usage.records import (
     COMMITS,
     Place,
@@ -23,7 +23,6 @@ from analytics.questions.usage.records import (
     with_complete,
 )
 from analytics.questions.usage.sums import ranking
-from analytics.replay.log.row_columns import polars_rows
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:

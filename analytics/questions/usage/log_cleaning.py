@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from analytics.contracts import table_of
+from analytics.contracts import arrow_rows, polars_rows, table_of
 from analytics.questions.usage.cleaner import (
     CleanerSettings,
     Cleaning,
@@ -19,7 +19,6 @@ from analytics.questions.usage.cleaner import (
 )
 from analytics.questions.usage.records import Place, by_place
 from analytics.questions.usage.sums import ranking
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from analytics.contracts import polars_rows
 from analytics.engine.part_runs import GroupPart
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.questions.sums import divided
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import Order
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.contracts import contract_schema
+from analytics.contracts import arrow_rows, contract_schema, polars_rows
 from analytics.decode.selection import Selection
 from analytics.engine.key_places import homes_in
 from analytics.engine.part_runs import PartAnswers, PartRunner
@@ -59,7 +59,6 @@ from analytics.questions.usage.records import (
     read_records,
 )
 from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.replayed.group_rows import GroupRows
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.parted_table import PartedTable, PartedTables

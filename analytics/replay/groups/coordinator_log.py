@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 import pyarrow as pa
 
+from analytics.contracts import POSITION, TIME, present, text
 from analytics.replay.groups.columns import (
     ASSIGNOR,
     MEMBER_DETAILS,
@@ -31,12 +32,11 @@ from analytics.replay.groups.group_records import (
     TOPOLOGY,
     Kind,
 )
-from analytics.replay.log.row_columns import POSITION, TIME, present, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
 
 # What records about groups hold, as items: who is there, subscribes to what, has or shall have
 # it.

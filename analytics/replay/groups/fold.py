@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.key_order import in_key_order
+from analytics.contracts import arrow_rows, in_key_order, polars_rows
 from analytics.replay.groups.columns import (
     CLASSIC,
     COMMIT,
@@ -58,13 +58,12 @@ from analytics.replay.groups.member_rows import (
     member_rows,
     struct,
 )
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from analytics.replay.groups.columns import Flags, Numbers
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.rules import ReplayRules
 
 # Everything a coordinator keeps of a group follows from the last value and the last tombstone of

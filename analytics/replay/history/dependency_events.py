@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from analytics.contracts import POSITION, word
 from analytics.replay.groups.group_records import GROUP_KEY
 from analytics.replay.history.group_life_events import (
     EVENTS,
@@ -15,8 +16,6 @@ from analytics.replay.history.group_life_events import (
     with_word,
     words,
 )
-from analytics.replay.history.share_partition_epochs import KEY, SNAPSHOT, TOMBSTONE, UPDATE
-from analytics.replay.log.row_columns import POSITION, word
 from analytics.replay.log.spans import at, in_order, last_before
 from analytics.replay.metadata.metadata_log import OTHER, RESOURCES, harmless_name
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
@@ -27,6 +26,7 @@ from analytics.replay.offsets.offset_history import (
     TRANSACTION_ABORT,
     UNKNOWN,
 )
+from analytics.replay.share.share_partitions import KEY, SNAPSHOT, TOMBSTONE, UPDATE
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics.contracts import contract_frame, contract_schema
 from analytics.replay.groups.group_records import ASSIGNMENT_EPOCH, CLASSIC, GROUP, GROUP_KEY
-from analytics.replay.history.groups.membership_changes import (
+from analytics.replay.history.membership_changes import (
     ASSIGNMENT_CHANGED,
     FENCED,
     JOINED,

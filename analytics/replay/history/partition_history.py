@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import IN_DUMP, present
 from analytics.replay.groups.group_records import KINDS
-from analytics.replay.log.row_columns import IN_DUMP, present
 from analytics.replay.log.spans import TIME
 from analytics.replay.metadata.metadata_log import (
     PARTITION_KEY,
@@ -19,7 +19,7 @@ from analytics.replay.metadata.metadata_log import (
 from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.metadata.metadata_log import MetadataLog
 

@@ -24,13 +24,13 @@ from analytics.replay.history.dependency_events import (
     topic_records,
     transaction_events,
 )
-from analytics.replay.history.group_life_events import with_causes_of_endings
-from analytics.replay.history.groups.group_history import (
+from analytics.replay.history.group_history import (
     faults_of,
     group_history,
     group_records_in_time,
     group_steps,
 )
+from analytics.replay.history.group_life_events import with_causes_of_endings
 from analytics.replay.history.partition_history import TABLES as EPOCHS_IN
 from analytics.replay.history.partition_history import (
     births,
@@ -41,24 +41,24 @@ from analytics.replay.history.partition_history import (
     merged_epochs,
     noted_epochs,
 )
-from analytics.replay.history.share_partition_epochs import (
-    archives,
-    share_partition_epochs,
-    share_record_rows,
-)
 from analytics.replay.log.losses import with_marks_of_records
 from analytics.replay.metadata.topics import named_topics, topic_names
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
 from analytics.replay.removals.removal_causes import CAUSES, causes_in_history, removed_and_times
+from analytics.replay.share.share_partitions import (
+    archives,
+    share_partition_epochs,
+    share_record_rows,
+)
 from analytics.replay.state import COMMITS, COORDINATOR_LOG
 from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.log.rules import ReplayRules
     from analytics.replay.metadata.metadata_log import MetadataLog

@@ -29,7 +29,7 @@ from analytics.replay.dump.followed_lines import (
     parsed_time,
     read_before_swaps,
 )
-from analytics.replay.log.as_of import COMMITS
+from analytics.replay.log.log_times import COMMITS
 from analytics.workspace import BEFORE_SWAPS, DECODED, Workspace, reading, table_in
 from schemas import COMPACTED_TOPICS
 

@@ -9,9 +9,9 @@ from typing import Final, Self
 
 import polars as pl
 
+from analytics.contracts import AFTER_ALL
 from analytics.dump.inspection.found_losses import Loss, lacks
 from analytics.replay.log.log_times import Clocks, Frame, disputed
-from analytics.replay.log.row_columns import AFTER_ALL
 from analytics.replay.log.topic_homes import TopicHomes, internal_partition, is_one_of
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, COORDINATOR_TOPICS
 

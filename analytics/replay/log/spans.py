@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import AFTER_ALL
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.row_columns import AFTER_ALL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

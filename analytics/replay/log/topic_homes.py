@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from analytics.assignors.group import string_hash
-from analytics.replay.log.row_columns import TIME
+from analytics.contracts import TIME
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame
-from analytics.replay.log.row_columns import POSITION, TIME, present, word
+from analytics.contracts import POSITION, TIME, contract_frame, present, word
 from schemas import CLUSTER_METADATA
-from schemas.kafka_settings import RESOURCE_TYPES, harmless_settings, sensitive_settings
+from schemas.names import RESOURCE_TYPES, harmless_settings, sensitive_settings
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
 
 # The metadata log: which of its records are in force, and from which snapshot on (KIP-630, 868).
 #

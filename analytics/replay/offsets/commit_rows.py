@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 import polars as pl
 
+from analytics.contracts import offset_in_force, uuid
 from analytics.dump.inspection.found_losses import UNDECIDED
 from analytics.replay.log.losses import HOME, lost_between, uncompacted_from
-from analytics.replay.log.row_columns import offset_in_force, uuid
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.log.rules import ReplayRules
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from analytics.contracts import BEFORE_ALL, word
 from analytics.replay.log.losses import WHOLE, Coverage
-from analytics.replay.log.row_columns import BEFORE_ALL, word
 from analytics.replay.offsets.commit_rows import (
     COMMITS,
     GROUP,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame
+from analytics.contracts import contract_frame, instant, present, uuid
 from analytics.replay.groups.group_records import CLASSIC
 from analytics.replay.log.losses import (
     WHOLE,
@@ -16,7 +16,6 @@ from analytics.replay.log.losses import (
     lost_between,
     of_disputed_home,
 )
-from analytics.replay.log.row_columns import instant, present, uuid
 from analytics.replay.offsets.commit_rows import (
     GROUP,
     KEY,

@@ -14,10 +14,18 @@ from typing import Final
 
 import polars as pl
 
-from analytics.contracts import contract_frame, contract_schema
+from analytics.contracts import (
+    BEFORE_ALL,
+    contract_frame,
+    contract_schema,
+    instant,
+    offset_in_force,
+    present,
+    uuid,
+)
 from analytics.replay.between_cuts import WHY, between_cuts
 from analytics.replay.groups.group_records import GROUP_KEY
-from analytics.replay.log.as_of import Decoded
+from analytics.replay.log.log_times import Decoded
 from analytics.replay.log.losses import (
     HOME,
     WHOLE,
@@ -27,7 +35,6 @@ from analytics.replay.log.losses import (
     uncompacted_from,
     with_missing,
 )
-from analytics.replay.log.row_columns import BEFORE_ALL, instant, offset_in_force, present, uuid
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.offsets.commit_rows import (
     KEY,

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from analytics.contracts import AFTER_ALL
 from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
@@ -15,7 +16,6 @@ from analytics.replay.groups.group_records import (
     SHARE,
     STREAMS,
 )
-from analytics.replay.log.row_columns import AFTER_ALL
 from analytics.replay.metadata.metadata_log import Beginning
 from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA, SNAPSHOT
 from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC

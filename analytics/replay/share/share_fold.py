@@ -6,11 +6,13 @@ combiner merges after it has cut away what lies below the start offset then in f
 survives down to the greatest start offset in force at or after its record, and all ranges of a
 state are merged in one sweep. An update is applied whatever snapshot epoch it names, as brokers do;
 one without anything before it is the state itself.
+
+What the state of a share partition is made from, and what it is made into, as Arrow columns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,25 +21,76 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
-from analytics.replay.share.share_records import (
-    ACKNOWLEDGED,
-    ARCHIVED,
-    ARCHIVING,
-    AVAILABLE,
-    BATCHES,
-    KEY,
-    RECORDS,
-    SNAPSHOT,
-    STATES,
-    TOMBSTONE,
-    UNCHANGED,
-    UPDATE,
-)
-from analytics.time_columns import times_of
+from analytics.contracts import arrow_rows, polars_rows
+from analytics.time_columns import TIMESTAMP, times_of
 
 if TYPE_CHECKING:
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
+
+
+SNAPSHOT, TOMBSTONE, UPDATE = 0, 1, 2
+UNCHANGED = -1  # of a start offset or a leader epoch in an update
+AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVING, ARCHIVED = range(5)
+
+BATCHES = pa.list_(
+    pa.struct(
+        [
+            ("first_offset", pa.int64()),
+            ("last_offset", pa.int64()),
+            ("delivery_state", pa.int8()),
+            ("delivery_count", pa.int16()),
+        ]
+    )
+)
+_KEY_COLUMNS = [
+    ("coordinator_partition", pa.int32()),
+    ("group_id", pa.string()),
+    ("topic_id", pa.string()),
+    ("partition", pa.int32()),
+]
+KEY = tuple(name for name, _ in _KEY_COLUMNS)
+RECORDS = pa.schema(
+    [
+        *_KEY_COLUMNS,
+        ("record_offset", pa.int64()),
+        ("kind", pa.int8()),
+        ("is_early_layout", pa.bool_()),
+        ("snapshot_epoch", pa.int32()),
+        ("state_epoch", pa.int32()),
+        ("leader_epoch", pa.int32()),
+        ("start_offset", pa.int64()),
+        ("delivery_complete_count", pa.int32()),
+        ("create_timestamp", pa.int64()),
+        ("write_timestamp", pa.int64()),
+        ("state_batches", BATCHES),
+    ]
+)
+STATES = pa.schema(
+    [
+        *_KEY_COLUMNS,
+        ("record_offset", pa.int64()),
+        ("base_offset", pa.int64()),
+        ("has_snapshot", pa.bool_()),
+        ("is_early_layout", pa.bool_()),
+        ("state_epoch", pa.int32()),
+        ("snapshot_epoch", pa.int32()),
+        ("leader_epoch", pa.int32()),
+        ("start_offset", pa.int64()),
+        ("delivery_complete_count", pa.int32()),
+        ("available_count", pa.int64()),
+        ("acknowledged_count", pa.int64()),
+        ("archiving_count", pa.int64()),
+        ("archived_count", pa.int64()),
+        ("max_delivery_count", pa.int32()),
+        ("updates_since_snapshot", pa.int32()),
+        ("epoch_mismatches", pa.int32()),
+        ("create_timestamp", TIMESTAMP),
+        ("write_timestamp", TIMESTAMP),
+        ("fault", pa.string()),
+        ("batches", BATCHES),
+    ]
+)
+
 
 # The combiner of share state over whole columns (Kafka's ``PersisterStateBatchCombiner``).
 #
@@ -86,13 +139,7 @@ class Ranges:
         """Some of the ranges."""
         if chosen.all():
             return self
-        return Ranges(
-            self.key[chosen],
-            self.first[chosen],
-            self.last[chosen],
-            self.state[chosen],
-            self.count[chosen],
-        )
+        return Ranges(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -386,14 +433,7 @@ def _states(
         "fault": pa.array(_FAULTS[_faults(ranges, start, inverted)], pa.string()),
         "batches": _lists(ranges, head.size),
     }
-    arrays = [columns[field.name] for field in STATES]
-    typed = [
-        array.cast(field.type)
-        if isinstance(array, pa.Array | pa.ChunkedArray)
-        else pa.array(array, field.type)
-        for array, field in zip(arrays, STATES, strict=True)
-    ]
-    return pa.Table.from_arrays(typed, schema=STATES)
+    return pa.Table.from_pydict(columns, schema=STATES)
 
 
 def _or_null(values: NDArray[np.int64]) -> pa.Array:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from analytics.contracts import contract_rows
 from analytics.dump.files.model import MAX_OFFSET
-from analytics.replay.log.row_columns import contract_rows
 from analytics.seeds.checkpoint_delta.chain_fold import (
     BASE,
     BREAK,

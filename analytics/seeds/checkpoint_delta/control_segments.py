@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.dump.batches.damage import DEFAULT_LIMITS
+from analytics.dump.batches.batch_bytes import DEFAULT_LIMITS
 from analytics.dump.batches.headers import read_headers
 from analytics.dump.batches.walks import walk_copy
 from analytics.dump.copies.slices import log_start
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.dump.batches.header_columns import Headers
+    from analytics.dump.batches.headers import Headers
     from analytics.dump.batches.walks import CopyLog, SegmentWalk
     from analytics.dump.files.model import PartitionCopy
     from analytics.dump.records.raw_records import RawRecords

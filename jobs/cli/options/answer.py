@@ -1,4 +1,7 @@
-"""Options that say which rows of an answer are shown, and how, and what decides its exit code."""
+"""Options that say which rows of an answer are shown, and how, and what decides its exit code.
+
+Options of commands that ask something of a dump or a workspace, and `--retention-minutes`.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 
 from jobs.cli.console import Console
-from jobs.cli.options.shared import NO_COLOR, Decorated, format_options, in_order
+from jobs.cli.options.shared import (
+    NO_COLOR,
+    Decorated,
+    format_options,
+    group_options,
+    in_order,
+    input_options,
+    output_options,
+    spark_options,
+)
+from jobs.cli.options.state import assume_option, instant_options
+from jobs.cli.settings_files import settings_options, topic_ids_option
 from reports.layout.output_format import FORMATS, OutputFormat, Paper
 from schemas.finding_rules import SEVERITIES
 
 if TYPE_CHECKING:
     from schemas.manifest import Manifest
+
 
 # Options that decide the exit code: `--fail-on` a severity, and `--max-undecoded` records.
 #
@@ -223,3 +238,45 @@ def _shows_colors() -> bool:
         context.color is not False and context.ensure_object(Console).output is None
     )
     return asked and not os.environ.get(NO_COLOR) and sys.stdout.isatty()
+
+
+# `--retention-minutes`: the retentions that are tried.
+
+_MOST = 2**31 - 1
+
+
+def _minutes(_ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    items = [item.strip() for item in value.split(",")]
+    if not all(item.isdecimal() and 1 <= int(item) <= _MOST for item in items):
+        raise click.BadParameter(
+            f"{value!r}: give minutes, one or more with commas between, each at least 1",
+            param=parameter,
+        )
+    return tuple(dict.fromkeys(int(item) for item in items))
+
+
+def retention_minutes_option(command: Any) -> Any:  # noqa: ANN401 - a decorator, as click has them
+    """Add the option, as `retention_minutes: tuple[int, ...]`."""
+    return click.option(
+        "--retention-minutes",
+        metavar="N,N,...",
+        callback=_minutes,
+        help="What-if: the retentions to try. A single one is also taken as the one in force.",
+    )(command)
+
+
+asking_options = in_order(
+    topic_ids_option,
+    settings_options,
+    assume_option,
+    instant_options,
+    rows_options,
+    group_options,
+    input_options,
+    max_undecoded_option,
+    spark_options,
+    output_options,
+)
+"""What `replayed` takes, and `output_format`."""

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from reports.page.model import Subject
-from reports.page.subjects.backlogs import lag, share
-from reports.page.subjects.capacity import capacity
-from reports.page.subjects.internal_topics import consistency, internal_topics
+from reports.page.subjects.internal_topics import capacity, consistency, internal_topics
 from reports.page.subjects.members import assignment, rebalances
-from reports.page.subjects.offsets import expiry, removals
+from reports.page.subjects.offsets import expiry, lag, removals, share
 from reports.page.workspace_tables import WorkspaceTables
 
 _ALL: Final[tuple[Callable[[WorkspaceTables, frozenset[str]], Subject | None], ...]] = (

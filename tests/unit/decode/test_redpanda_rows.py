@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from analytics.decode.records.chunks import decode_chunk
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import decode_chunk
+from analytics.decode.tables import Origin
 from analytics.dump.records.raw_records import RawRecords
 from analytics.dump.records.redpanda_rows import may_be_redpandas, redpanda_rows
 from analytics.dump.records.segment_reader import read_segment

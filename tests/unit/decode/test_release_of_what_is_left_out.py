@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
+from analytics.decode.chunks import Decoded, RecordKind, decode_chunk
 from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
-from analytics.decode.records.chunks import Decoded, RecordKind, decode_chunk
-from analytics.decode.records.tables import Origin
 from analytics.decode.selection import Selection
+from analytics.decode.tables import Origin
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_types
 from schemas.releases import FieldEvidence, field_evidence

@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from analytics.decode.records import frames
-from analytics.decode.records.chunks import Decoded, decode_chunk
-from analytics.decode.records.frames import RowBuffer
-from analytics.decode.records.tables import Origin
+from analytics.decode import frames
+from analytics.decode.chunks import Decoded, decode_chunk
+from analytics.decode.frames import RowBuffer
+from analytics.decode.tables import Origin
 from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from benchmarks.generate import Options, write_segment
 

@@ -8,12 +8,11 @@ from io import BytesIO
 import pyarrow as pa
 import pytest
 
-from analytics.decode.records.chunks import Decoded, decode_chunk
-from analytics.decode.records.tables import Origin
-from analytics.decode.records.values import without_bytes
+from analytics.decode.chunks import Decoded, decode_chunk
+from analytics.decode.tables import Origin, without_bytes
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_type
-from schemas.kafka_settings import RESOURCE_TYPES, harmless_settings, sensitive_settings
+from schemas.names import RESOURCE_TYPES, harmless_settings, sensitive_settings
 from tests.support.encoder import encode_value
 from tests.support.segments import NOW, Record, batch
 

@@ -7,8 +7,8 @@ from io import BytesIO
 
 import pytest
 
-from analytics.decode.records.chunks import Decoded, decode_chunk
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import Decoded, decode_chunk
+from analytics.decode.tables import Origin
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_type
 from tests.support.encoder import encode_key, encode_value

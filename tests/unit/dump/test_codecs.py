@@ -9,7 +9,7 @@ import cramjam
 import numpy as np
 import pytest
 
-from analytics.dump.records.compression import NoRoomError, UnreadableError, decompress_into
+from analytics.dump.records.raw_records import NoRoomError, UnreadableError, decompress_into
 from tests.support.segments import (
     CODECS,
     GZIP,

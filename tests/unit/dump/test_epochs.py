@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.walks import walk_chain
 from analytics.dump.copies.leadership import EpochLine, are_plausible, epoch_line, truncation_offset
 from tests.support.log_dirs import written

@@ -10,7 +10,7 @@ import pytest
 
 from analytics.dump.batches import walks
 from analytics.dump.batches.batch_bytes import chain_starts
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.layout import lay_out
 from analytics.dump.batches.walks import Chain, walk_chain
 from analytics.dump.files.model import NOTHING_KNOWN

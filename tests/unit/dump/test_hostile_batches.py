@@ -13,7 +13,7 @@ import cramjam
 import pytest
 from crc32c import crc32c
 
-from analytics.dump.batches.damage import DamageReason, Limits
+from analytics.dump.batches.batch_bytes import DamageReason, Limits
 from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from tests.support.plain_batches import RefusedError, read_plain_batch
 from tests.support.segments import (

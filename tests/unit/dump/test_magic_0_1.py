@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.dump.batches.damage import DamageReason
+from analytics.dump.batches.batch_bytes import DamageReason
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.records.segment_reader import ReadOptions
 from tests.support.segments import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.batches.header_columns import Headers
+from analytics.dump.batches.headers import Headers
 from analytics.dump.batches.segment_stats import SegmentStats
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, next_offset, plan
 from analytics.dump.files.inputs import recognize

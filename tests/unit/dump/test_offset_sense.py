@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.dump.batches.headers import Batches
 from analytics.dump.batches.layout import no_batches
 from analytics.dump.batches.log_bounds import LogSense, implausible_epochs, implausible_offsets
-from analytics.dump.records.raw_records import Batches
 
 Interval = tuple[int, int]
 

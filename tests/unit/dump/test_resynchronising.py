@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from analytics.dump.batches.damage import DamageReason, TailKind
+from analytics.dump.batches.batch_bytes import DamageReason, TailKind
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.records.segment_reader import ReadOptions
 from tests.support.segments import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analytics.dump.batches.damage import DamageReason
+from analytics.dump.batches.batch_bytes import DamageReason
 from analytics.dump.batches.log_bounds import LogSense
 from analytics.dump.records.segment_reader import ReadOptions, read_segment
 from analytics.errors import InputUnreadableError, ReadFailedError

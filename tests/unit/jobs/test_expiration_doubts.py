@@ -9,10 +9,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from analytics.contracts import arrow_rows
 from analytics.questions.expiration import question as expiration
 from analytics.questions.expiration.offset_expiration import fates, notes
 from analytics.questions.expiration.tables import FATES, ExpirationTables
-from analytics.replay.log.row_columns import arrow_rows
 from analytics.tables.parted_table import PartedTable
 from reports.answers import expiration as shown
 from reports.answers.expiration import summed_up

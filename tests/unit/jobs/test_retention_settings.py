@@ -20,7 +20,7 @@ from analytics.questions.expiration.retention_settings import (
 )
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings
 from jobs.cli.settings_files import read_broker_settings, read_given_settings
-from schemas.kafka_settings import is_setting
+from schemas.names import is_setting
 
 RETENTION, INTERVAL = "offsets.retention.minutes", "offsets.retention.check.interval.ms"
 BARE = SettingSources(release="4.3")

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.contracts import polars_rows
 from analytics.errors import InputNotRecognizedError
 from analytics.questions.share.settings import (
     ALWAYS,
@@ -22,7 +23,6 @@ from analytics.questions.share.settings import (
     Setting,
     settings_found,
 )
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from analytics.decode import log_decoding
-from analytics.decode.kept_rows import kept_rows
-from analytics.decode.resumption import resumed_entry
+from analytics.decode.resumption import kept_rows, resumed_entry
 from analytics.decode.selection import Selection
 from analytics.errors import AbsentFileError, ClusterUnfitError
 from analytics.workspace import PIECES

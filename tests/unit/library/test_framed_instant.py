@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytics.decode.records.tables import table_schema
+from analytics.decode.tables import table_schema
 from analytics.engine.cut_tables import framed
 from analytics.replay.log.log_times import AsOf, Frame, frame_rows, frames_of_rows
 from analytics.workspace import Workspace

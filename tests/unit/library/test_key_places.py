@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytics.decode.records.tables import table_schema
+from analytics.decode.tables import table_schema
 from analytics.engine import key_places
 from analytics.engine.key_places import internal_topics
 from analytics.replay.log.log_times import END

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.contracts import polars_rows
 from analytics.dump.inspection.found_losses import with_archived_losses
 from analytics.engine import record_layout
 from analytics.engine.cut_tables import buckets_of, cut_of, timeless_partitions
@@ -19,7 +20,6 @@ from analytics.replay.dump.choices import moment
 from analytics.replay.dump.coverage import coverage_of, log_starts, topics_beside
 from analytics.replay.dump.followed_lines import followed_lines
 from analytics.replay.log.log_times import AsOf
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.state import replay_given
 from analytics.tables.buckets import GroupBucket

@@ -31,7 +31,7 @@ from analytics.errors import (
     SettingRefusedError,
     WorkspaceError,
 )
-from analytics.library import source_rows
+from analytics.library import data_source
 from analytics.tables import table_readers
 from analytics.tables.table_readers import FilesReader, RowsReader
 from analytics.workspace import Workspace
@@ -272,13 +272,13 @@ def test_files_that_a_replay_needs_are_in_the_folder_that_is_named_and_go(
     failover_dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    opened = source_rows.open_dump
+    opened = data_source.open_dump
 
     def watched(*inputs: str, work: str | None = None) -> object:
         made.append(work)
         return opened(*inputs, work=work)
 
-    monkeypatch.setattr(source_rows, "open_dump", watched)
+    monkeypatch.setattr(data_source, "open_dump", watched)
     assert loaded(failover_dump, table="groups", work=str(tmp_path)).num_rows > 0
     assert made == [str(tmp_path)]
     assert list(tmp_path.iterdir()) == []
@@ -424,7 +424,7 @@ def test_of_a_large_workspace_what_lies_in_it_is_read_and_nothing_made(
 def test_too_many_rows_are_not_handed_to_tasks(
     failover_dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_rows, "MOST_BYTES", 100)
+    monkeypatch.setattr(data_source, "MOST_BYTES", 100)
     with pytest.raises(EnvironmentUnfitError, match="rows, too many to be handed to tasks"):
         loaded(failover_dump, table="groups")
 

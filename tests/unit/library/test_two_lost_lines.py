@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from analytics.contracts import polars_rows
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.questions.timeline.history import OffsetHistory
 from analytics.questions.timeline.lost_commits import coordinator_evidence, lost_lines
 from analytics.questions.timeline.offset_losses import election_losses
-from analytics.replay.log.row_columns import polars_rows
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
 from jobs.workspaces.replayed import Replayed

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from analytics.redaction.redactor import WITHHELD, names_in, redacted, redacted_document
 from analytics.redaction.text import WITHHELD_TEXT, NamesInText, Pseudonyms
 from schemas import tables
-from schemas.identities import kind_of, text_of
+from schemas.names import kind_of, text_of
 
 KEY = bytes(range(32))
 NAMES = {

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.log_times import AsOf, cut_all
 from analytics.replay.log.rules import replay_rules
 from tests.support.decoded_frames import frames_of, frames_of_dump
 from tests.support.group_histories import TABLES, TOPIC

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.key_order import are_in_strict_order, in_key_order
+from analytics.contracts import are_in_strict_order, in_key_order
 
 SCHEMA = {"offset": pl.Int64(), "name": pl.String(), "part": pl.Int32(), "place": pl.Int64()}
 KEYS = (["offset", "name", "part"], ["name", "offset"], ["part", "name"], ["part"], [])

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.log_times import AsOf, cut_all
 from analytics.replay.log.rules import replay_rules
 from tests.support.decoded_frames import frames_of
 from tests.support.group_histories import TABLES, TOPIC, decoded_rows, random_history

@@ -14,8 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.replay.share.share_fold import Ranges, fold, merged
-from analytics.replay.share.share_records import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE
+from analytics.replay.share.share_fold import (
+    RECORDS,
+    SNAPSHOT,
+    TOMBSTONE,
+    UPDATE,
+    Ranges,
+    fold,
+    merged,
+)
 from tests.support.broker_state import CutBatch, joined
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_histories import expected_states, random_history

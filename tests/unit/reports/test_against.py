@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from reports.describe.against import compare, render_comparison
-from reports.describe.columns import CONSUMER, MEMBERS, OFFSETS, STATE, STREAMS, View
-from reports.describe.saved_output import read_saved_output
+from reports.describe.tool_output import (
+    CONSUMER,
+    MEMBERS,
+    OFFSETS,
+    STATE,
+    STREAMS,
+    View,
+    read_saved_output,
+)
 
 OFFSETS_HEAD = (
     "GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "

@@ -14,8 +14,7 @@ from analytics.questions.findings.ended_lines import elections_of
 from analytics.questions.findings.found import in_order
 from analytics.questions.findings.incidents import incident_sums, incidents_of
 from analytics.tables.parted_table import PartedTable
-from reports.audit_text import answer_of
-from reports.findings import AuditFindings
+from reports.findings import AuditFindings, answer_of
 from reports.layout.output_format import OutputFormat, Paper
 from reports.verdict import incidents_in
 from tests.support.page_tables import AT, finding, rows_of

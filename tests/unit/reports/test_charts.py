@@ -16,7 +16,6 @@ from reports.charts.groups import (
     rebalances_over_time,
     spread_of_partitions,
 )
-from reports.charts.incidents import incident_over_time
 from reports.charts.offsets import (
     delivery_counts,
     expiry_calendar,
@@ -26,8 +25,9 @@ from reports.charts.offsets import (
     retention_matrix,
     share_window,
 )
+from reports.incident_axis import incident_over_time
+from reports.page.groups import sparkline
 from reports.page.rows import labels
-from reports.page.sparklines import sparkline
 
 NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")
 TIMES = ("2026-11-21T09:20:36.059Z", "2026-11-22T09:20:36.059Z")

@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.questions.describe.description import without_incomplete
 from analytics.questions.share.backlog import with_share_lag
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from reports.describe.answer import rows_of, shown_columns
-from reports.describe.columns import (
+from reports.describe.groups import Source, partitions_text, tasks_text
+from reports.describe.tool_output import (
     CONSUMER,
     FAMILIES,
     HEADS,
@@ -26,8 +27,6 @@ from reports.describe.columns import (
     View,
     columns_of,
 )
-from reports.describe.groups import partitions_text, tasks_text
-from reports.describe.source import Source
 
 TEXT, INT, LONG = pa.string(), pa.int32(), pa.int64()
 GROUPS = {

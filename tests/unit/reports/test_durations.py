@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from analytics.epoch_times import LAST_MS, iso_time
 from reports.layout.cells import durations, times
-from reports.quantities import duration
+from reports.plain_text import duration
 
 EDGES = (0, 1, 999, 1000, 59_999, 60_000, 3_599_999, 3_600_000, 3_661_000, 86_400_000, 90_061_000)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from reports.describe.against import EMPTY_ID, NUL, refused_by_kafka
-from reports.describe.columns import CONSUMER, MEMBERS, OFFSETS, STATE, View
+from reports.describe.tool_output import CONSUMER, MEMBERS, OFFSETS, STATE, View
 from tests.unit.reports.test_describe_rows import (
     ASSIGNED,
     GROUPS,

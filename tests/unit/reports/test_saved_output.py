@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from reports.describe.columns import CONSUMER, MEMBERS, OFFSETS, SHARE, STATE, STREAMS, View
-from reports.describe.saved_output import SavedOutput, read_saved_output
+from reports.describe.tool_output import (
+    CONSUMER,
+    MEMBERS,
+    OFFSETS,
+    SHARE,
+    STATE,
+    STREAMS,
+    SavedOutput,
+    View,
+    read_saved_output,
+)
 
 SHARES_4_1 = "kafka-4.1.2-share-streams"
 

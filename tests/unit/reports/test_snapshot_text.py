@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.snapshot import snapshot_text
+from reports.run_summary import snapshot_text
 from schemas.snapshot import Log, Snapshot, Unread
 
 

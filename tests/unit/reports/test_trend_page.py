@@ -8,10 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from analytics.questions.question import Answer
+from reports.answers.trend import lines_of, trend_text
 from reports.layout.output_format import OutputFormat
-from reports.trend.answer import trend_text
-from reports.trend.lines import lines_of
-from reports.trend.page import TrendPage, html_of, trend_page
+from reports.page.trend import TrendPage, html_of, trend_page
 from tests.support.trend_of_held import COMMAND, HOSTILE, trend_of_held
 
 

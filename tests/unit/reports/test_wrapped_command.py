@@ -8,7 +8,7 @@ import subprocess
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.audit_text import wrapped_command
+from reports.findings import wrapped_command
 
 _NAMES = st.lists(st.text("ab '\"$;&*-é", min_size=1, max_size=40), min_size=1, max_size=12)
 

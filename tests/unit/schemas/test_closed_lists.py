@@ -18,10 +18,10 @@ from analytics.questions.timeline import words
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.replay.graph import TableStep
 from schemas import Column
-from schemas.errors import SchemaError
 from schemas.evaluation_rules import timeline_verdicts
-from schemas.identities import kind_of, text_of
-from schemas.table_contract import ClosedList, closed_list
+from schemas.model import ClosedList, closed_list
+from schemas.names import kind_of, text_of
+from schemas.reading import SchemaError
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.errors import SchemaError
 from schemas.expiration_rules import (
     CHECK_INTERVAL,
     RETENTION,
@@ -14,6 +13,7 @@ from schemas.expiration_rules import (
     expiration_eras,
     rule_names,
 )
+from schemas.reading import SchemaError
 
 ERA_OF = {
     "0.10.2": "pre-2.1",

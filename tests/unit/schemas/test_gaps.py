@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import SchemaError
 from schemas.gaps import Template, gap_kinds, parse_gaps
+from schemas.reading import SchemaError
 
 Document = dict[str, Any]
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from schemas.errors import SchemaError
-from schemas.reading import Explained, Number, Shape, read_as
+from schemas.reading import Explained, Number, SchemaError, Shape, read_as
 
 
 class Limit(Shape, frozen=True):

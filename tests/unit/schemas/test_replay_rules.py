@@ -7,7 +7,7 @@ import re
 import pytest
 
 from schemas import SchemaError
-from schemas.kafka_settings import harmless_settings
+from schemas.names import harmless_settings
 from schemas.releases import replay_rule_values
 
 

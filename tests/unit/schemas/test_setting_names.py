@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.kafka_settings import public_settings
+from schemas.names import public_settings
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.kafka_settings import BROKER, GROUP, is_setting
+from schemas.names import BROKER, GROUP, is_setting
 from schemas.share_rules import Bounds, default_share_setting, share_limits, share_settings
 
 CASES = Path(__file__).parents[2] / "cases"

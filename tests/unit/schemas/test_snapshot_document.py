@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from schemas.errors import SchemaError
+from schemas.reading import SchemaError
 from schemas.snapshot import SNAPSHOT_VERSION, Snapshot, read_snapshot
 
 SNAPSHOT = Snapshot(

@@ -9,14 +9,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobs.cli.settings_files import read_given_settings
-from reports.starting_config import starting_config
-from schemas.errors import SchemaError
-from schemas.evaluation_rules import balance_rules, lag_rules, rebalance_rules, region_rules
+from jobs.cli.settings_files import read_given_settings, starting_config
+from schemas.evaluation_rules import (
+    QUESTIONS,
+    balance_rules,
+    checked,
+    lag_rules,
+    rebalance_rules,
+    region_rules,
+    rules_document,
+    thresholds,
+)
 from schemas.expiration_rules import audit_rules
 from schemas.finding_rules import finding_rules
+from schemas.reading import SchemaError
 from schemas.share_rules import share_rules
-from schemas.thresholds import QUESTIONS, checked, rules_document, thresholds
 from schemas.usage_rules import usage_rules
 
 RULES: dict[str, Callable[..., Any]] = {

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analytics.contracts import in_key_order
 from analytics.errors import WorkspaceError
-from analytics.key_order import in_key_order
 from analytics.tables import parted_table
 from analytics.tables.parted_table import Order, PartedTable, PartedTables, parted
 

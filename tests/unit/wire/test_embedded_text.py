@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from analytics.decode.records.chunks import UNDECODED_TABLE, Decoded, decode_chunk
-from analytics.decode.records.tables import Origin
+from analytics.decode.chunks import UNDECODED_TABLE, Decoded, decode_chunk
+from analytics.decode.tables import Origin
 from analytics.dump.records.raw_rows import raw_records
 from schemas import embedded, record_type
 from tests.support.encoder import encode_embedded, encode_key, encode_value

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from analytics.contracts import polars_rows
 from analytics.engine.part_runs import GroupPart, PartRunner
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
 from analytics.questions.expiration.offset_removals import Cluster
@@ -27,7 +28,6 @@ from analytics.questions.expiration.tables import (
     expiration_tables,
 )
 from analytics.replay.history.partition_history import STARTS
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.topics import METADATA_LOG
 from schemas.expiration_rules import OFFSET_STATUSES, audit_rules, expiration_eras

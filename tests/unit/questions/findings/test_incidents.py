@@ -16,9 +16,8 @@ from analytics.questions.findings.ended_lines import OF_LINES, elections_of
 from analytics.questions.findings.found import in_order
 from analytics.questions.findings.incidents import incident_sums, incidents_of
 from reports.verdict import AuditIncident, as_values, incidents_in
-from schemas.finding_rules import finding_rules
+from schemas.finding_rules import COPY, GROUP, LINE, TOPIC, finding_rules, incident_causes
 from schemas.gaps import Template
-from schemas.incident_causes import COPY, GROUP, LINE, TOPIC, incident_causes
 from tests.support.page_tables import AT, finding, rows_of
 
 GROUPS_TOPIC = "__consumer_offsets"

@@ -10,13 +10,13 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.questions.findings.advice import (
     MOST_GROUPS,
     SPANS,
     lost_spans,
     shared_commands,
 )
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import RestoreColumns
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analytics.questions.rebalances.rebalance_tables import shared_instances
-from analytics.replay.history.groups.group_history import group_history, group_steps
+from analytics.replay.history.group_history import group_history, group_steps
 from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.history_log import Written, history_rows, topic_names

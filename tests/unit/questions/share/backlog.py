@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from analytics.decode.records.tables import decoded_schema
+from analytics.contracts import polars_rows
+from analytics.decode.tables import decoded_schema
 from analytics.questions.share.backlog import WHOLE, ShareQuestion, ShareTables
 from analytics.questions.share.group_pictures import PHASES
-from analytics.questions.share.open_transactions import STABLE_ENDS
+from analytics.questions.share.held_up import STABLE_ENDS
 from analytics.questions.share.settings import (
     ASSUMED,
     DELIVERY_LIMIT,
@@ -27,7 +28,6 @@ from analytics.questions.share.settings import (
 from analytics.questions.share.share_log import COLUMNS, ShareLog, share_log
 from analytics.questions.share.state_topic import StateCoverage
 from analytics.replay.log.log_times import LogClock
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.end_offsets import SAMPLES, EndOffsetSamples
 from schemas import record_types
 from schemas.share_rules import ShareRules, share_rules

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.decode.records.tables import decoded_schema
-from analytics.questions.share.open_transactions import COLUMNS, open_transactions
-from analytics.replay.log.row_columns import polars_rows
+from analytics.contracts import polars_rows
+from analytics.decode.tables import decoded_schema
+from analytics.questions.share.held_up import COLUMNS, open_transactions
 from schemas import record_types
 from tests.unit.questions.share.backlog import BEGIN, time_of
 

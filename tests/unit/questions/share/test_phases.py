@@ -12,11 +12,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.decode.records.tables import decoded_schema
+from analytics.contracts import arrow_rows, polars_rows
+from analytics.decode.tables import decoded_schema
 from analytics.questions.share.faults import FAULTS, faults_in_order, stuck_phases
 from analytics.questions.share.group_pictures import COLUMNS, phases
 from analytics.questions.share.question import ORDERS
-from analytics.replay.log.row_columns import arrow_rows, polars_rows
 from analytics.tables.parted_table import PartedTable
 from schemas import record_types
 from schemas.share_rules import share_rules

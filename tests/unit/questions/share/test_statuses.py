@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from analytics.questions.share.backlog import evaluate_share, with_share_lag
-from analytics.questions.share.open_transactions import TRANSACTIONS
+from analytics.questions.share.held_up import TRANSACTIONS
 from analytics.questions.share.settings import (
     DELIVERY_LIMIT,
     ISOLATION,

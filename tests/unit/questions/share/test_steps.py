@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from analytics.decode.records.tables import decoded_schema
+from analytics.contracts import polars_rows
+from analytics.decode.tables import decoded_schema
 from analytics.questions.share.group_pictures import COLUMNS, KnownLogs, StepRecords
 from analytics.questions.share.share_log import COLUMNS as STATE_COLUMNS
 from analytics.questions.share.share_log import share_log
 from analytics.questions.share.steps import share_steps
-from analytics.replay.log.row_columns import polars_rows
 from schemas import record_types
 from schemas.share_rules import share_rules
 from tests.support.decoded_here import decoded_here

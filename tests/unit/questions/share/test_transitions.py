@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.contracts import polars_rows
 from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.faults import forbidden_transitions
 from analytics.questions.share.share_log import COLUMNS, share_log
-from analytics.replay.log.row_columns import polars_rows
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_here import decoded_here

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.decode.records.tables import table_schema
+from analytics.decode.tables import table_schema
 from analytics.questions.timeline.share_losses import (
     LostShareState,
     share_state_losses,

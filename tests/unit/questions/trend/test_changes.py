@@ -15,7 +15,7 @@ from analytics.engine.part_runs import PartRunner
 from analytics.questions.question import Answer
 from analytics.questions.trend import changes
 from analytics.questions.trend.question import TrendSettings, trend
-from reports.trend.lines import lines_of
+from reports.answers.trend import lines_of
 from tests.support.held_runs import FIRST_DAY, Audit
 
 Row = Mapping[str, Any]

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.questions.question import Answer
 from analytics.questions.trend.question import TrendSettings, trend
-from reports.trend.lines import lines_of
+from reports.answers.trend import lines_of
 from tests.support.held_runs import Audit
 
 GROUP = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from analytics.contracts import table_of
+from analytics.contracts import polars_rows, table_of
 from analytics.questions.usage.key_usage import with_expired
-from analytics.replay.log.row_columns import polars_rows
 from schemas import table
 
 

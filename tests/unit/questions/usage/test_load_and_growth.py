@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.contracts import table_of
+from analytics.contracts import polars_rows, table_of
 from analytics.questions.usage.accounts import (
     Placed,
     coordinator_load,
@@ -16,7 +16,6 @@ from analytics.questions.usage.accounts import (
 )
 from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.question import not_in_both, outlooks, usage_growth
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replay.log.topic_homes import home_of
 from schemas import table
 from schemas.usage_rules import usage_rules

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analytics.contracts import check_values, contract_frame, contract_schema
-from analytics.replay.dump.snapshots import last_snapshot, snapshot_configs, snapshot_topics
+from analytics.replay.dump.coverage import last_snapshot, snapshot_configs, snapshot_topics
 from schemas.manifest import Manifest
 
 AT = datetime(2026, 11, 27, 15, tzinfo=UTC)

@@ -22,7 +22,7 @@ from tests.support.history_log import rows_by_group
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
-    from analytics.replay.log.as_of import Decoded
+    from analytics.replay.log.log_times import Decoded
 
 TOPIC = "__consumer_offsets"
 TABLES = (*KINDS, "offset_commit", "control_markers", "transaction_log")

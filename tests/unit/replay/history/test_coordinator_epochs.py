@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+from analytics.contracts import TIME
 from analytics.replay.history.partition_history import (
     TABLES,
     coordinator_epochs,
     epochs_seen,
     merged_epochs,
 )
-from analytics.replay.log.row_columns import TIME
 from tests.support.decoded_frames import frames_of
 
 OFFSETS, SHARE_STATE = "__consumer_offsets", "__share_group_state"

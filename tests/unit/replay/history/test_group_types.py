@@ -10,7 +10,7 @@ from itertools import chain
 import polars as pl
 import pytest
 
-from analytics.replay.history.groups.group_history import group_history, group_steps
+from analytics.replay.history.group_history import group_history, group_steps
 from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.group_histories import random_history

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from analytics.dump.inspection.found_losses import Loss
-from analytics.replay.history.groups.group_history import faults_of, group_steps
+from analytics.replay.history.group_history import faults_of, group_steps
 from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
 from schemas.releases import load_faults as known_faults

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from analytics.replay.history.groups.group_history import group_history, group_steps
+from analytics.replay.history.group_history import group_history, group_steps
 from analytics.replay.log.losses import WHOLE
 from analytics.replay.log.rules import replay_rules
 from tests.support.history_log import Written, history_rows, rows_by_group, topic_names

@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.as_of import PLACE, above_log_starts, cut, cut_all
-from analytics.replay.log.log_times import END, AsOf
-from analytics.replay.log.row_columns import TIME
+from analytics.contracts import TIME
+from analytics.replay.log.log_times import END, PLACE, AsOf, above_log_starts, cut, cut_all
 
 OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -7,6 +7,7 @@ from random import Random
 import polars as pl
 import pytest
 
+from analytics.contracts import AFTER_ALL
 from analytics.dump.inspection.found_losses import Loss, merged
 from analytics.replay.log.losses import (
     HOME,
@@ -18,7 +19,6 @@ from analytics.replay.log.losses import (
     uncompacted_from,
     with_missing,
 )
-from analytics.replay.log.row_columns import AFTER_ALL
 
 OFFSETS = "__consumer_offsets"
 PARTITIONS, END, PLACES = 12, 400, 2000

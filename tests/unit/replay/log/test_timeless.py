@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.log_times import AsOf, cut_all
 from tests.support.decoded_frames import frames_of
 
 NOON = datetime(2018, 7, 1, 12, tzinfo=UTC)

@@ -12,8 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.log_times import AsOf, cut_all
 from analytics.replay.metadata.metadata_log import configs, metadata_log, partition_leaders
 from analytics.replay.metadata.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of_dump

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.log_times import AsOf, cut_all
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.offsets.offset_state import committed_offsets, pending_offsets
 from schemas import ZERO_UUID, table

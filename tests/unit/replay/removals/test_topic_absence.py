@@ -8,9 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.contracts import contract_schema
+from analytics.contracts import TIME, contract_schema
 from analytics.replay.log.losses import Coverage
-from analytics.replay.log.row_columns import TIME
 from analytics.replay.removals.removed_offsets import with_topic_absence
 from tests.support.told_removals import beginning_of, told_removals
 

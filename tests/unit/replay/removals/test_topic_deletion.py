@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics.contracts import contract_schema
-from analytics.replay.log.row_columns import TIME
+from analytics.contracts import TIME, contract_schema
 from analytics.replay.removals.removed_offsets import (
     purges_in_all,
     topic_purges,

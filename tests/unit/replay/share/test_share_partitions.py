@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from analytics.contracts import contract_schema
 from analytics.dump.inspection.found_losses import Loss
-from analytics.replay.log.as_of import cut_all
-from analytics.replay.log.log_times import AsOf
+from analytics.replay.log.log_times import AsOf, cut_all
 from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.share.share_fold import share_states
 from analytics.replay.share.share_partitions import claims_of, share_batches, share_partitions

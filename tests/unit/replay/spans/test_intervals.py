@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import polars as pl
 from hypothesis import given
 
-from analytics.replay.log.row_columns import AFTER_ALL, BEFORE_ALL
+from analytics.contracts import AFTER_ALL, BEFORE_ALL
 from analytics.replay.log.spans import SPAN, SPAN_TYPES, joined_spans, overlap, until_next
 
 KEY = ("key",)

@@ -12,8 +12,8 @@ from reports.page.build import page_of
 from reports.page.forms import html_of
 from reports.page.rows import Shown, columns_of, grid_of, text_of
 from schemas import tables
+from schemas.model import Table
 from schemas.shown import PAGE, SIGNS_OF_BOUNDS, signs_of
-from schemas.table_contract import Table
 from tests.support.page_tables import AT, finding, rows_of, workspace
 
 BOUND_NAMES = re.compile(r".*_bound|not_before|elected_after")

@@ -12,9 +12,9 @@ from reports.page.rows import Shown
 from reports.page.subjects.internal_topics import _COLUMNS as INTERNAL_TOPICS
 from reports.page.subjects.offsets import _COLUMNS as EXPIRY
 from reports.page.subjects.offsets import _REMOVALS as REMOVALS
-from schemas.contracts import table as table_contract
+from schemas import table as table_contract
+from schemas.evaluation_rules import rules_document
 from schemas.share_rules import share_rules
-from schemas.thresholds import rules_document
 
 TONED = [
     ("offset_expiration", EXPIRY),

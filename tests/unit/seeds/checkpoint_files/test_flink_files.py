@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import merged
+from analytics.seeds.region.recognized import read_checkpoints
 from analytics.seeds.region.table import evaluate_regions
 from schemas.evaluation_rules import region_rules
 

@@ -12,8 +12,8 @@ import fastavro
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import Checkpoint, merged
+from analytics.seeds.region.recognized import read_checkpoints
 
 
 def checkpoints(path: Path, group: str | None = None) -> list[Checkpoint]:

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import GroupscopeError
-from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import merged
+from analytics.seeds.region.recognized import read_checkpoints
 from analytics.seeds.region.rows import tables_of
 from analytics.seeds.region.table import checkpoints_of, evaluate_regions
 from schemas.evaluation_rules import region_rules

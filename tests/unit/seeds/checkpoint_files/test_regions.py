@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import GroupscopeError, InputNotRecognizedError, InputUnreadableError
-from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.contributions import CheckpointKey
 from analytics.seeds.region.merge import merged
+from analytics.seeds.region.recognized import read_checkpoints
 
 ROW: dict[str, Any] = {
     "group_id": "g",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.seeds.checkpoint_files.recognized import read_checkpoints
 from analytics.seeds.region.merge import latest_complete, merged
+from analytics.seeds.region.recognized import read_checkpoints
 from analytics.seeds.region.table import evaluate_regions
 from schemas.evaluation_rules import region_rules
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from analytics.contracts import in_contract_order, table_of_frame
+from analytics.contracts import in_contract_order, polars_rows, table_of_frame
 from analytics.gaps.gap import gap
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.question import Answer, Question
-from analytics.replay.log.row_columns import polars_rows
 from analytics.replayed.replayed_workspace import instant_of
 
 if TYPE_CHECKING:

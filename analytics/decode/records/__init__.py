@@ -1,1 +1,0 @@
-"""Raw records of a chunk to Arrow batches, one per table."""

@@ -1,1 +1,0 @@
-"""The groups there are."""

@@ -1,1 +1,0 @@
-"""The history of groups: epochs, who was a member, who owned what."""

@@ -1,1 +1,0 @@
-"""Checkpoints as files: each form that they are written in is a module of its own."""
