@@ -31,11 +31,16 @@ from schemas import tables
 def put_value(staging: str, value: object) -> str:
     """Write a value beside the tables, where all machines see it."""
     place = f"{staging}/between-{uuid.uuid4().hex}"
+    put_value_at(place, value)
+    return place
+
+
+def put_value_at(place: str, value: object) -> None:
+    """Write a value at a place where nothing is."""
     filesystem, path = open_location(place)
     make_folder(filesystem, path.rpartition("/")[0])
     with filesystem.open_output_stream(path) as stream:
         stream.write(pickle.dumps(value))
-    return place
 
 
 def get_value(place: str) -> Any:  # noqa: ANN401 - whatever was put there

@@ -7,7 +7,7 @@ takes from all of them, and the next one what takes that. Without steps in betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
@@ -28,7 +28,12 @@ class TableStep:
         inputs: Names of what is given, or of what other steps make.
         once: It is made once for all buckets. Of what steps make of each bucket it takes a list.
         part_of: The table that its rows belong to, where that is not what `output` names.
-        of_groups: Made once, it has rows of groups: a bucket takes those of its own (`group_id`).
+        together: Puts together what the step made of several buckets. It is called as that comes:
+            what a step that is made once takes then grows no more than that does.
+        by_partition: Made once, of rows of buckets with `coordinator_partition`, it needs all of a
+            partition and no other; it has rows of groups (`group_id`), of which a bucket takes its
+            own. Of no rows it makes none.
+        is_kept: Made of a bucket, it is made once: a later pass reads it again.
     """
 
     output: str
@@ -36,7 +41,9 @@ class TableStep:
     inputs: tuple[str, ...]
     once: bool = False
     part_of: str | None = None
-    of_groups: bool = False
+    together: Callable[[Sequence[Any]], Any] | None = None
+    by_partition: bool = False
+    is_kept: bool = False
 
     @property
     def table(self) -> str | None:
@@ -53,12 +60,16 @@ class Pass:
         gathered: What of it steps that are made once take, in this pass or later.
         tables: What of it are rows of tables.
         once: Steps after all buckets.
+        keeps: What of it later passes read again.
+        takes: What of earlier passes is read again.
     """
 
     of_buckets: tuple[TableStep, ...]
     gathered: frozenset[str]
     tables: frozenset[str]
     once: tuple[TableStep, ...]
+    keeps: frozenset[str] = frozenset()
+    takes: frozenset[str] = frozenset()
 
 
 def passes(steps: Sequence[TableStep]) -> list[Pass]:
@@ -87,30 +98,40 @@ def passes(steps: Sequence[TableStep]) -> list[Pass]:
     written = {name for name in of_buckets if makers[name].table}
     numbers = [number(name) for name in taken | written]
     last = max(numbers, default=_BEFORE_ALL)
-    found = []
+    found: list[Pass] = []
+    kept = set[str]()
     for at in range(_BEFORE_ALL, last + 1):
         gathered = {name for name in taken if number(name) == at}
         # Tables can wait for the last pass, which has most of what they are made of anyway.
         tables_now = written if at == last else set[str]()
-        needed = _needed(makers, gathered | tables_now)
+        needed = _needed(makers, gathered | tables_now, kept)
+        made = tuple(step for step in steps if step.output in needed)
+        keeps = {step.output for step in made if step.is_kept and at < last}
         found.append(
             Pass(
-                tuple(step for step in steps if step.output in needed),
+                made,
                 frozenset(gathered),
                 frozenset(tables_now),
                 tuple(step for step in steps if step.once and number(step.output) == at),
+                frozenset(keeps),
+                frozenset(kept & {name for step in made for name in step.inputs}),
             )
         )
+        kept |= keeps
     return found
 
 
-def _needed(makers: Mapping[str, TableStep], names: Iterable[str]) -> set[str]:
-    """Return what has to be made of a bucket for what is named."""
+def _needed(
+    makers: Mapping[str, TableStep], names: Iterable[str], kept: Collection[str]
+) -> set[str]:
+    """Return what has to be made of a bucket for what is named, beside what was kept of it."""
     found = set[str]()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name in makers and not makers[name].once and name not in found:
+        if name in kept or name in found:
+            continue
+        if name in makers and not makers[name].once:
             found.add(name)
             waiting += makers[name].inputs
     return found

@@ -178,13 +178,17 @@ COMMITS = TableStep("commits", _commits, ("cut",))
 """What both the state and the history of offsets are made of."""
 
 
+def _named_together(named: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(named).unique()
+
+
 def _topics(
     metadata: MetadataLog,
     cuts: MetadataCuts | None,
     others: Sequence[pl.DataFrame],
     named: Sequence[pl.DataFrame],
 ) -> pl.DataFrame:
-    pairs = pl.concat(named).unique()
+    pairs = _named_together(named)
     rows = topics(metadata, others, pairs)
     return rows if cuts is None else marked_topics(rows, topics(cuts.earlier, others, pairs), cuts)
 
@@ -241,7 +245,7 @@ STATE = (
     COORDINATOR_LOG,
     TableStep("group_state", folded_groups, ("coordinator_log", "cut", "rules")),
     TableStep("groups_gone", groups_gone, ("group_state",)),
-    TableStep("named_in_records", named_in_records, ("cut",)),
+    TableStep("named_in_records", named_in_records, ("cut",), together=_named_together),
     TableStep("metadata_cuts", metadata_cuts, ("metadata", "coverage"), once=True),
     TableStep(
         "topics",
@@ -249,7 +253,7 @@ STATE = (
         ("metadata", "metadata_cuts", "other_topics", "named_in_records"),
         once=True,
     ),
-    TableStep("epochs_here", last_epochs, ("cut", "rules")),
+    TableStep("epochs_here", last_epochs, ("cut", "rules"), together=merged_epochs),
     TableStep("last_epochs", merged_epochs, ("epochs_here",), once=True),
     COMMITS,
     UNCERTAIN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -23,6 +24,7 @@ from analytics.tables.stored_tables import EVERY, EVERYTHING
 from analytics.workspace import reading
 
 if TYPE_CHECKING:
+    from analytics.engine.part_runs import RunTasks
     from analytics.replayed.records import RecordGroups
     from analytics.tables.stored_tables import StoredTables
 
@@ -42,6 +44,38 @@ class GroupRows(NamedTuple):
     pieces: Iterable[pl.DataFrame]
     group: pl.Expr
     left_out: Sequence[str] = ()
+
+
+class TaskRows(ABC):
+    """Rows that are of groups, and are laid out by tasks where there are any.
+
+    Attributes:
+        group: The id of the group of a row.
+        left_out: Columns that say of which group a row is, and nothing more.
+    """
+
+    group: pl.Expr
+    left_out: Sequence[str] = ()
+
+    @abstractmethod
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows, some after the others; at least one frame."""
+
+    @abstractmethod
+    def lay_out(self, folder: str, name: str, parts: int, run_tasks: RunTasks) -> LaidOut:
+        """Lay the rows out in tasks, as `BucketFiles` does, by a hash of their groups."""
+
+
+class LaidOut(NamedTuple):
+    """Rows that tasks have laid out.
+
+    Attributes:
+        nothing: Such rows, none of them.
+        attempts: What names of files end with that count.
+    """
+
+    nothing: pl.DataFrame
+    attempts: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -208,7 +242,7 @@ def _file_of(source: pa.NativeFile, files: GroupFiles) -> GroupFile:
     return GroupFile(GroupBucket.of_file(footer.metadata), footer.num_rows, files)
 
 
-def whole(source: GroupRows | GroupFiles | RecordGroups) -> pl.DataFrame:
+def whole(source: GroupRows | GroupFiles | RecordGroups | TaskRows) -> pl.DataFrame:
     """Return all rows together."""
     pieces = source.pieces if isinstance(source, GroupRows) else source.pieces()
     return pl.concat(pieces).drop(source.left_out)

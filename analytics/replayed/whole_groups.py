@@ -29,6 +29,7 @@ from analytics.replayed.group_rows import (
     GroupFiles,
     GroupRows,
     StoredGroups,
+    TaskRows,
     whole,
 )
 from analytics.replayed.records import RecordGroups
@@ -53,6 +54,10 @@ _MOST_READS: Final = 8
 """So many times a file is read at most, each time for some of its groups."""
 _LAID_OUT: Final = 3
 """Rows that are laid out are read, written and read again."""
+
+
+GroupSource = GroupRows | GroupFiles | RecordGroups | TaskRows
+"""What rows of groups are read of."""
 
 
 class RowsByTable(Mapping[str, pl.DataFrame]):
@@ -100,7 +105,7 @@ def stored_parts(
 
 @contextmanager
 def whole_group_parts(
-    sources: Mapping[str, GroupRows | GroupFiles | RecordGroups],
+    sources: Mapping[str, GroupSource],
     at_once: int,
     beside: str | None = None,
     count: int = 0,
@@ -113,7 +118,7 @@ def whole_group_parts(
         at_once: How many rows a part has, about; one group may have more.
         beside: As `group_parts` takes it.
         count: How many rows those have that are in no files.
-        run_tasks: Lays records out, beside; None does it here.
+        run_tasks: Lays records out, and `TaskRows`, beside; None does it here.
 
     Yields:
         The parts, as long as what was laid out of them is there; several can be sent to other
@@ -122,7 +127,7 @@ def whole_group_parts(
     in_files = {
         name: source.matched() if isinstance(source, StoredGroups) else source
         for name, source in sources.items()
-        if not isinstance(source, GroupRows | RecordGroups)
+        if not isinstance(source, GroupRows | RecordGroups | TaskRows)
     }
     sources = {name: in_files.get(name, source) for name, source in sources.items()}
     files = {name: list(source.by_file()) for name, source in in_files.items()}
@@ -134,21 +139,27 @@ def whole_group_parts(
     buckets, parts = division.buckets, division.parts
     by_bucket = [_files_of_bucket(files, number, buckets) for number in range(buckets)]
     records = {name: each for name, each in sources.items() if isinstance(each, RecordGroups)}
-    laying = run_tasks if beside is not None and records else None
+    of_tasks = {name: each for name, each in sources.items() if isinstance(each, TaskRows)}
+    laying = run_tasks if beside is not None and (records or of_tasks) else None
     others = {
         name: _others(source, files, name, buckets)
         for name, source in sources.items()
-        if laying is None or name not in records
+        if laying is None or name not in (*records, *of_tasks)
     }
     laid_out = {name: each for name, each in others.items() if each is not None}
     empty = {name: whole(each.none_of_them()) for name, each in in_files.items()}
+    reads: dict[str, _TableRead | _RecordRead] = {}
     with _folder(beside) if laid_out or laying else nullcontext("") as folder:
         empty |= {name: _laid_out(folder, name, each, parts) for name, each in laid_out.items()}
         if laying is None:
             of_no_group = {name: each for name, each in records.items() if each.group is None}
-            reads = {name: _RecordRead(each) for name, each in of_no_group.items()}
+            reads |= {name: _RecordRead(each) for name, each in of_no_group.items()}
         else:
-            reads = _laid_records(records, parts, folder, laying)
+            if records:
+                reads |= _laid_records(records, parts, folder, laying)
+            for name, rows_of in of_tasks.items():
+                nothing, attempts = rows_of.lay_out(folder, name, parts, laying)
+                reads[name] = _TableRead(nothing, folder, attempts=attempts)
         yield [
             _part(
                 {
@@ -168,7 +179,7 @@ def whole_group_parts(
         ]
 
 
-def _rows_of_all(sources: Mapping[str, GroupRows | GroupFiles | RecordGroups]) -> RowsByTable:
+def _rows_of_all(sources: Mapping[str, GroupSource]) -> RowsByTable:
     return RowsByTable({name: partial(whole, each) for name, each in sources.items()})
 
 
@@ -236,7 +247,7 @@ def _files_of_bucket(
 
 
 def _others(
-    source: GroupRows | GroupFiles | RecordGroups,
+    source: GroupSource,
     files: Mapping[str, Sequence[GroupFile]],
     name: str,
     buckets: int,
@@ -244,7 +255,7 @@ def _others(
     """Return the rows of which no file says whose they are; None where there is none."""
     if isinstance(source, GroupRows):
         return source
-    if isinstance(source, RecordGroups):
+    if isinstance(source, RecordGroups | TaskRows):
         if source.group is None:
             return None
         return GroupRows(source.pieces(), source.group, source.left_out)
@@ -371,19 +382,21 @@ class _TableRead:
         folder: Where rows were laid out; None where none were.
         files: Those that have rows of the part; None where there are none.
         has_others: Whether they have rows of other parts, too.
+        attempts: What names of files in the folder end with that count; None counts all.
     """
 
     nothing: pl.DataFrame
     folder: str | None
     files: GroupFiles | None = None
     has_others: bool = False
+    attempts: frozenset[str] | None = None
 
     def rows(self, name: str, groups: GroupBucket) -> pl.DataFrame:
         """Return the rows of some groups."""
         found = [self.nothing]
         if self.folder is not None:
             _check_folder(self.folder)
-            found += rows_of_bucket(self.folder, groups.part, name)
+            found += rows_of_bucket(self.folder, groups.part, name, self.attempts)
         if self.files is not None:
             wanted = [groups.has(pl.col(GROUP))] if self.has_others else []
             left_out = self.files.left_out

@@ -82,6 +82,18 @@ class BucketFiles(ExitStack):
         self._open[bucket].write_table(rows)
 
 
+def buckets_in(place: str) -> list[int]:
+    """Return the numbers of buckets that have files, of any attempt.
+
+    Args:
+        place: The folder of all buckets.
+    """
+    filesystem, root = open_location(place)
+    with reading(place):
+        folders = filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
+    return sorted(int(each.base_name) for each in folders)
+
+
 def rows_of_bucket(
     place: str,
     bucket: int,

@@ -112,7 +112,11 @@ def decoded_tables(topic: str) -> list[str]:
 
 
 def record_batches(
-    workspace: Workspace, topic: str, table: str, columns: Sequence[str]
+    workspace: Workspace,
+    topic: str,
+    table: str,
+    columns: Sequence[str],
+    paths: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield a decoded table of any size some rows at a time; texts of keys are dictionaries.
 
@@ -121,6 +125,7 @@ def record_batches(
         topic: The internal topic whose table it is.
         table: Its name.
         columns: Those that are read, and the key; fields of a struct as ``value.offset``.
+        paths: Its files that are read, of `record_files`; None is all.
 
     Raises:
         WorkspaceError: A file is damaged, or lacks one of the columns.
@@ -129,7 +134,7 @@ def record_batches(
     texts = [f"key.{each.column}" for each in kind.key.fields if str(each.type) == _TEXT]
     texts += [each for each in columns if each == "value.metadata"]
     wanted = [*columns, *(["key"] if kind.key.fields else [])]
-    for path in _files(workspace, table):
+    for path in record_files(workspace, table) if paths is None else paths:
         with reading(path):
             yield from _batches_of(_Source(path, workspace.filesystem, wanted, texts), wanted)
 
@@ -163,10 +168,12 @@ def from_offset(topic: str, partition: int, first: int, end: int | None = None) 
     return here if end is None else here & (pc.field("offset") < end)
 
 
-def _files(workspace: Workspace, table: str) -> list[str]:
+def record_files(workspace: Workspace, table: str) -> dict[str, int]:
+    """Return the files of a decoded table in their order, with their bytes."""
     selector = fs.FileSelector(workspace.path(f"{DECODED}/{table}"), allow_not_found=True)
     found = workspace.filesystem.get_file_info(selector)
-    return sorted(each.path for each in found if each.path.endswith(".parquet"))
+    sizes = {each.path: each.size for each in found if each.path.endswith(".parquet")}
+    return dict(sorted(sizes.items()))
 
 
 class _Source:

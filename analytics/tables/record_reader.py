@@ -138,7 +138,7 @@ class RecordReader:
 
     def empty(self, name: str) -> pl.DataFrame:
         """Return a decoded table without rows."""
-        return _without_rows(name)
+        return without_records(name)
 
     def rows(self, name: str, fields: Mapping[str, str], topic: str) -> pl.DataFrame:
         """Read fields of a decoded table.
@@ -359,7 +359,8 @@ def _read_of(schema: pa.Schema) -> list[str]:
 
 
 @cache
-def _without_rows(name: str) -> pl.DataFrame:
+def without_records(name: str) -> pl.DataFrame:
+    """Return a decoded table without rows, with all columns that are about what it says."""
     schema = table_schema(name)
     return _frame(schema.empty_table().select(_read_of(schema)))
 

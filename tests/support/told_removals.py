@@ -11,7 +11,13 @@ from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.metadata.metadata_log import FIRST_TABLES, beginning
-from analytics.replay.removals.removal_causes import causes_in_history, removed_and_times
+from analytics.replay.removals.removal_causes import (
+    Around,
+    causes_in_history,
+    removed_and_times,
+)
+from analytics.replay.removals.removed_offsets import topic_purges
+from analytics.replay.removals.time_bounds import time_bounds
 from tests.support.commit_frames import decoded_rows, ended_rows
 
 if TYPE_CHECKING:
@@ -38,10 +44,11 @@ def told_removals(
     decoded = {name: decoded_rows(name, rows.get(name, [])) for name in KINDS}
     rules = replay_rules(release)
     removed, said = removed_and_times(ended_rows(whole, release), decoded, rules)
+    known = pl.DataFrame(list(topics), contract_schema("topics"))
     causes = causes_in_history(
         removed,
-        said,
-        pl.DataFrame(list(topics), contract_schema("topics")),
+        Around(time_bounds([said]), topic_purges(removed, known)),
+        known,
         beginning_of(rows),
         rules,
         present=coverage.data_topics,

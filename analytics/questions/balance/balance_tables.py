@@ -29,9 +29,9 @@ from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged,
 from analytics.questions.balance.through_history import cases_of_history
 from analytics.replay.log.ends_at import leading
 from analytics.replay.metadata.metadata_log import AROUND
-from analytics.replayed.group_rows import stored_rows
+from analytics.replayed.group_rows import StoredGroups
 from analytics.replayed.records import Records
-from analytics.replayed.whole_groups import group_parts, stored_parts
+from analytics.replayed.whole_groups import stored_parts, whole_group_parts
 from analytics.tables.parted_table import BY_GROUP, PartedTable, by_group
 from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
@@ -278,14 +278,18 @@ def tables_ever(
     records, tables = Records(state), state.tables
     judging = _judging(state, records, rules, gaps)
     sizes = topic_sizes(_metadata(records), judging.of_topics.counts)
-    stored = {name: stored_rows(tables, name, columns) for name, columns in _EVER.items()}
+    stored = {name: StoredGroups(tables, name, columns) for name, columns in _EVER.items()}
     wanted = pc.field("advance") > 0
     if are_some_topics(state.manifest, tables.selection):
         wanted = pc.scalar(value=False)
-    stored["commits"] = stored_rows(tables, HISTORY, _COMMITS, wanted)
+    stored["commits"] = StoredGroups(tables, HISTORY, _COMMITS, wanted)
+    rows = held.count + sum(tables.count(each.name, where=each.where) for each in stored.values())
+    at_once = held.at_once(rows, AT_ONCE)
     work = partial(ever_of_part, judging, held.following, sizes)
     runner = state.runner
-    with group_parts({**held.rows(), **stored}, held.parts, runner.folder) as parts:
+    with whole_group_parts(
+        {**held.records, **stored}, at_once, runner.folder, held.count, runner.run_tasks
+    ) as parts:
         return runner.run(work, parts, ORDERS).tables
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
+import pyarrow.compute as pc
 
 from analytics.contracts import polars_rows
 from analytics.replay.groups.coordinator_log import coordinator_log
@@ -15,14 +17,13 @@ from analytics.replay.history.held_items import Held, held_items
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.spans import LIFE
 from analytics.replay.metadata.topics import named_topics, topic_names
-from analytics.replayed.group_rows import GroupRows
-from analytics.replayed.records import Records
+from analytics.replayed.records import RecordGroups, Records
 from analytics.replayed.whole_groups import parts_for
+from analytics.tables.record_reader import without_records
 from analytics.tables.stored_tables import StoredTables
-from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from analytics.replay.log.rules import ReplayRules
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 30_000
 """So many group records are followed together, or those of one group: each holds many items."""
 
+_MODERN: Final = tuple(name for name, kind in KINDS.items() if kind.family != CLASSIC)
 _COMMITS: Final = "offset_commit"
 _OF_COMMITS: Final = ("topic", "partition", "offset", "timestamp", "is_tombstone", "key")
 
@@ -47,9 +49,27 @@ class Following:
     rules: ReplayRules
 
     def held_of(self, decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        """Return what `cases_of_history` takes as `held`, of groups with these records."""
-        rows = group_records_in_time(coordinator_log(decoded), decoded)
+        """Return what `cases_of_history` takes as `held`, of groups with these records.
+
+        Commits count only where a tombstone may take over their group.
+        """
+        followed = {**{name: decoded[name] for name in KINDS}, _COMMITS: _taken_over(decoded)}
+        rows = group_records_in_time(coordinator_log(followed), followed)
         return numbered(held_items(group_steps(rows, self.rules), self.names))
+
+
+def _taken_over(decoded: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the commits of groups with a tombstone that is not of a classic group."""
+    if _COMMITS not in decoded:
+        return without_records(_COMMITS)
+    taking = pl.concat(
+        decoded[name]
+        .filter("is_tombstone")
+        .select(pl.col("key").struct.field(KINDS[name].group_field).alias("group"))
+        for name in _MODERN
+    )
+    commits = decoded[_COMMITS]
+    return commits.filter(pl.col("key").struct.field("group").is_in(taking["group"].implode()))
 
 
 class HeldInEpochs:
@@ -60,49 +80,43 @@ class HeldInEpochs:
     """
 
     def __init__(self, state: ReplayedWorkspace) -> None:
-        self._cut = Records(state).cut
-        self._reader = self._cut.reader
+        self._records = Records(state)
         topics = StoredTables(state.tables.workspace).read("topics", ["topic_id", "topic"])
         names = topic_names(named_topics(polars_rows(topics)))
         self.following = Following(names, replay_rules(state.release))
 
-    @property
-    def parts(self) -> int:
-        """How many parts of groups are looked at by themselves."""
-        return parts_for(self._reader.count(KINDS), AT_ONCE)
-
-    def rows(self) -> dict[str, GroupRows]:
-        """Return the records that are followed: of which groups is told by `whole_groups`.
-
-        Commits count only where a tombstone may take over their group.
-        """
-        key = pl.col("key").struct
+    @cached_property
+    def records(self) -> Mapping[str, RecordGroups]:
+        """The records that are followed, and the commits of their groups where some may count."""
+        reader, key = self._records.of_asked, pl.col("key").struct
         found = {
-            name: GroupRows(self._records(name), key.field(kind.group_field))
+            name: RecordGroups(
+                self._records,
+                name,
+                {each: each for each in reader.empty(name).columns},
+                key.field(kind.group_field),
+            )
             for name, kind in KINDS.items()
         }
-        taking = self._taking()
-        told = self._commits(taking) if len(taking) else iter([self._reader.empty(_COMMITS)])
-        return {**found, _COMMITS: GroupRows(told, key.field("group"))}
+        if reader.count(_MODERN, pc.field("is_tombstone")):
+            fields = {each: each for each in _OF_COMMITS}
+            found[_COMMITS] = RecordGroups(self._records, _COMMITS, fields, key.field("group"))
+        return found
 
-    def _records(self, name: str) -> Iterator[pl.DataFrame]:
-        yield self._reader.empty(name)
-        for file in self._reader.files(name):
-            for rows in self._reader.batches(file):
-                yield self._cut.cut_rows(name, polars_rows(rows))
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return self._records.of_asked.count(self.records)
 
-    def _taking(self) -> pl.Series:
-        """Return the groups with a tombstone that is not of a classic group."""
-        fields = {"group": "key.group_id", "is_tombstone": "is_tombstone"}
-        modern = [name for name, kind in KINDS.items() if kind.family != CLASSIC]
-        rows = pl.concat(self._reader.rows(name, fields, CONSUMER_OFFSETS) for name in modern)
-        return rows.filter("is_tombstone")["group"].unique()
+    def at_once(self, rows: int, most: int) -> int:
+        """Return how many rows a part has for the records that are followed together to be few.
 
-    def _commits(self, groups: pl.Series) -> Iterator[pl.DataFrame]:
-        fields = {each: each for each in _OF_COMMITS}
-        is_theirs = pl.col("key").struct.field("group").is_in(groups.implode())
-        for rows in self._reader.pieces(_COMMITS, fields, CONSUMER_OFFSETS):
-            yield self._cut.cut_rows(_COMMITS, rows.filter(is_theirs))
+        Args:
+            rows: How many there are, these records among them.
+            most: So many it has at most.
+        """
+        parts = parts_for(self._records.of_asked.count(KINDS), AT_ONCE)
+        return min(-(-rows // parts), most)
 
 
 def numbered(held: Held) -> pl.DataFrame:

@@ -241,6 +241,7 @@ class NamesThere:
     """Finds which of the patterns that are asked for are names of groups."""
 
     def __init__(self, selection: Selection) -> None:
+        self.asked = selection
         self._asked = [*selection.groups, *selection.exclude_groups]
         self.found: set[str] = set()
 

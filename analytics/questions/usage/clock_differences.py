@@ -37,6 +37,7 @@ _APART: Final = pl.Schema(
         "records": pl.Int64(),
     }
 )
+LATEST: Final = pl.Schema({"partition": pl.Int32(), "latest": pl.Int64()})
 
 
 def stated_times(records: pl.DataFrame, limit_ms: int) -> pl.DataFrame:
@@ -67,18 +68,17 @@ class AppendTimes:
 
     Attributes:
         limit_ms: Up to so many milliseconds are none.
+        latest: By `partition` the `latest` time (ms) of the commits before.
     """
 
     limit_ms: int
+    latest: pl.DataFrame = field(default_factory=LATEST.to_frame)
     _found: list[pl.DataFrame] = field(default_factory=list)
-    _latest: pl.DataFrame = field(
-        default_factory=pl.Schema({"partition": pl.Int32(), "latest": pl.Int64()}).to_frame
-    )
 
     def add(self, records: pl.DataFrame) -> None:
         """Take records in the order of the log: `RECORD`."""
         is_timed = (pl.col("table") == COMMITS) & pl.col("time_ms").is_not_null()
-        rows = records.filter(is_timed).join(self._latest, "partition", "left")
+        rows = records.filter(is_timed).join(self.latest, "partition", "left")
         if not len(rows):
             return
         so_far = pl.max_horizontal("latest", pl.col("time_ms").cum_max().over("partition"))
@@ -87,8 +87,12 @@ class AppendTimes:
         apart = rows.filter(behind < -self.limit_ms)
         if len(apart):
             self._found.append(_apart(apart, pl.lit(APPEND_TIME), pl.lit(None), behind))
-        latest = pl.concat([self._latest, rows.select("partition", "latest")])
-        self._latest = latest.group_by("partition").agg(pl.col("latest").max())
+        latest = pl.concat([self.latest, rows.select("partition", "latest")])
+        self.latest = latest.group_by("partition").agg(pl.col("latest").max())
+
+    def add_found(self, rows: pl.DataFrame) -> None:
+        """Take what was found in a later piece of the log."""
+        self._found.append(rows)
 
     @property
     def rows(self) -> pl.DataFrame:

@@ -16,6 +16,7 @@ import polars as pl
 from analytics.contracts import polars_rows, table_of_frame
 from analytics.questions.usage.records import (
     COMMITS,
+    MARKED,
     Place,
     Transactions,
     by_place,
@@ -46,7 +47,7 @@ class KnownLogs:
     """What is known of whole logs when the records of a bucket are looked at.
 
     Attributes:
-        transactions: How transactions ended.
+        transactions: How transactions ended; none where records say of theirs (`MARKED`).
         bounds: By partition the offset from which on the cleaner may not go; absent: nowhere.
         complete_from: By partition the offset from which on every record is there; absent: none.
         since: By `topic` and `partition`, the time of the first such record: `since_ms`.
@@ -70,7 +71,7 @@ def ordered(records: pl.DataFrame, logs: KnownLogs) -> pl.DataFrame:
     a tombstone stands, and they had a value, tombstoned.
 
     Args:
-        records: `RECORD`, of whole groups.
+        records: `RECORD`, of whole groups, with `MARKED` or without.
         logs: What is known of the logs.
 
     Returns:
@@ -79,7 +80,9 @@ def ordered(records: pl.DataFrame, logs: KnownLogs) -> pl.DataFrame:
         `is_left`, the last of its key where the cleaner may go; `is_seen`, a value where every
         record is still there.
     """
-    rows = with_complete(logs.transactions.outcomes(records), logs.complete_from)
+    are_marked = MARKED.keys() <= set(records.columns)
+    ended = records if are_marked else logs.transactions.outcomes(records)
+    rows = with_complete(ended, logs.complete_from)
     rows = rows.join(by_place(logs.bounds, "bound"), _LOG, "left")
     # Names by number are sorted in an eighth of the time; any order of keys will do.
     codes = [

@@ -7,26 +7,19 @@ buckets of whole groups, in files where they are many, so that a bucket fits int
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import polars_rows
-from analytics.engine.part_runs import GroupPart
-from analytics.replayed.group_rows import GroupRows
-from analytics.replayed.whole_groups import whole_group_parts
-from analytics.tables.decoded_records import decoded_tables, record_batches, rows_where
-from schemas import INTERNAL_TOPICS, record_types
+from analytics.tables.decoded_records import rows_where
+from schemas import record_types
 
 if TYPE_CHECKING:
-    from analytics.replayed.group_rows import GroupFiles
     from analytics.workspace import Workspace
 
 COMMITS: Final = "offset_commit"
@@ -66,6 +59,10 @@ the transactional id), `name` and `number`; `value` is the committed offset; `st
 that a commit or a classic group's state says of itself; `items` how many members or topics it
 lists. Times are epoch milliseconds. What a record has not is null."""
 
+MARKED: Final = pl.Schema(
+    {"marker": pl.Int64(), "is_aborted": pl.Boolean(), "is_open": pl.Boolean()}
+)
+"""How the transaction of a record ended: see `Transactions.outcomes`."""
 _GROUP_FIELDS: Final = ("group", "group_id", "transactional_id")
 _MARKER: Final = pl.Schema(
     {
@@ -216,11 +213,16 @@ class Transactions:
         return cls(rows.cast(_MARKER).sort("offset"))
 
     @classmethod
-    def in_workspace(cls, space: Workspace) -> Transactions:
-        """Read the markers of a workspace."""
+    def in_workspace(cls, space: Workspace, where: pc.Expression | None = None) -> Transactions:
+        """Read the markers of a workspace; `where` says which, None is all."""
         none = pa.schema([(name, pa.null()) for name in _MARKER.names()]).empty_table()
-        found = [none, *rows_where(space, "control_markers", _MARKER.names())]
+        found = [none, *rows_where(space, "control_markers", _MARKER.names(), where)]
         return cls.of(pa.concat_tables(found, promote_options="default"))
+
+    @classmethod
+    def none(cls) -> Transactions:
+        """Return no markers."""
+        return cls(_MARKER.to_frame())
 
     def outcomes(self, records: pl.DataFrame) -> pl.DataFrame:
         """Return records with `marker`, the offset at which their transaction ended.
@@ -299,6 +301,17 @@ class LogSums:
             .agg(pl.col("time_ms").min().alias("since_ms"))
         )
 
+    def add_sums(self, sums: LogSums) -> None:
+        """Take what was added up of other records."""
+        self.without_bytes += sums.without_bytes
+        self._ends += sums._ends
+        self._since += sums._since
+
+    def told(self) -> LogSums:
+        """Return the same without what it was made with, as short as it can be told."""
+        ends, since = [self._by_marker], [self.since]
+        return LogSums(Transactions.none(), {}, self.without_bytes, ends, since)
+
     @property
     def since(self) -> pl.DataFrame:
         """By `topic` and `partition` the time from which on every record is there: `since_ms`."""
@@ -343,73 +356,3 @@ def by_place(numbers: Mapping[Place, int | None], name: str) -> pl.DataFrame:
         {"topic": RECORD["topic"], "partition": RECORD["partition"], name: pl.Int64()},
         orient="row",
     )
-
-
-class Reading(Protocol):
-    """Takes records of a table in the order in which they are read."""
-
-    def add(self, records: pl.DataFrame) -> None:
-        """Take records: `RECORD`."""
-
-
-def read_records(
-    space: Workspace, lists: Mapping[str, Sequence[str]], seen_by: Sequence[Reading]
-) -> Iterator[pl.DataFrame]:
-    """Yield the decoded records of internal topics, some at a time.
-
-    Args:
-        space: The workspace with the decoded tables.
-        lists: By table the lists whose items are counted, as Parquet's paths.
-        seen_by: What is shown them, too.
-
-    Raises:
-        WorkspaceError: A table is damaged, or lacks a column.
-    """
-    for topic in INTERNAL_TOPICS:
-        for table in decoded_tables(topic):
-            values = {COMMITS: COMMIT_FIELDS, CLASSIC_GROUPS: GROUP_FIELDS}.get(table, ())
-            paths = lists.get(table, ())
-            names = [each.partition(".")[0] for each in paths]
-            columns = [*COLUMNS, *(f"value.{each}" for each in (*values, *paths))]
-            for batch in record_batches(space, topic, table, columns):
-                rows = records_of(topic, table, batch, names)
-                for each in seen_by:
-                    each.add(rows)
-                yield rows
-
-
-@contextmanager
-def parts_of_records(
-    pieces: Iterable[pl.DataFrame],
-    of_groups: Mapping[str, GroupRows | GroupFiles],
-    at_once: int,
-    beside: str | None,
-    count: int,
-) -> Iterator[Sequence[GroupPart]]:
-    """Read all records, and give them again in parts: a group is whole in one.
-
-    Records without a group are in any.
-
-    Args:
-        pieces: The records; when the parts are given, all were taken.
-        of_groups: By name other tables that have `group_id`.
-        at_once: How many rows a part has, about.
-        beside: As `whole_group_parts` takes it.
-        count: How many records there are.
-
-    Yields:
-        The parts, which have the records as `ROWS`, as long as what was laid out of them is there.
-    """
-    # The dictionaries of several batches of one Arrow file must be one.
-    texts = pl.col("topic", "table").cast(pl.String)
-    plain = (each.with_columns(texts) for each in chain([RECORD.to_frame()], pieces))
-    group = pl.coalesce("group_id", pl.col("offset").cast(pl.String))
-    sources = {ROWS: GroupRows(plain, group), **of_groups}
-    with whole_group_parts(sources, at_once, beside, count) as parts:
-        # One part is read when it is asked for, and all are to be taken now.
-        read = parts if len(parts) > 1 else [GroupPart(partial(dict, dict(parts[0].read())))]
-        yield [each.then(_as_records) for each in read]
-
-
-def _as_records(rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    return {**rows, ROWS: rows[ROWS].cast(RECORD)}

@@ -43,6 +43,7 @@ from analytics.questions.usage.bucket_answers import (
 from analytics.questions.usage.clock_differences import AppendTimes, clock_differences
 from analytics.questions.usage.deletions import OFFSETS_COLUMNS, clusters_of
 from analytics.questions.usage.key_usage import KnownLogs, topic_usage
+from analytics.questions.usage.laid_records import Seen, UsageRecords, parts_of_records
 from analytics.questions.usage.log_cleaning import (
     CopyOfLog,
     bounds_of,
@@ -55,8 +56,6 @@ from analytics.questions.usage.records import (
     LogSums,
     Place,
     Transactions,
-    parts_of_records,
-    read_records,
 )
 from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
 from analytics.replayed.group_rows import GroupRows
@@ -299,36 +298,38 @@ def _of_buckets(
     runner: PartRunner,
 ) -> _BucketResults:
     rules = settings.rules
-    sums = LogSums(
-        Transactions.in_workspace(space), _complete(copies_of_logs(manifest, {}, now_ms))
+    seen = Seen(
+        LogSums(Transactions.in_workspace(space), _complete(copies_of_logs(manifest, {}, now_ms))),
+        AppendTimes(clock_limit(settings)),
+        NamesThere(request.groups),
     )
-    appended, names = AppendTimes(clock_limit(settings)), NamesThere(request.groups)
     lists = {name: each.lists for name, each in rules.growing.items()}
     count = sum(each["records"] or 0 for each in manifest["partitions"])
-    pieces = read_records(space, lists, (sums, appended, names))
-    beside, at_once = runner.folder, request.bucket_rows
-    with parts_of_records(pieces, facts.of_groups, at_once, beside, count) as parts:
-        logs = copies_of_logs(manifest, sums.first_open, now_ms)
+    records, at_once = UsageRecords(space, lists, seen), request.bucket_rows
+    with parts_of_records(records, facts.of_groups, at_once, count, runner) as parts:
+        logs = copies_of_logs(manifest, seen.sums.first_open, now_ms)
         homes = homes_in(manifest).get(CONSUMER_OFFSETS)
         question = BucketQuestion(
-            _known(logs, sums, settings),
+            _known(logs, seen, settings),
             settings,
             request.interval_ms or round(rules.interval_seconds * 1000),
             facts.topics,
             homes.partitions if homes else facts.offsets_partitions,
-            bool(sums.without_bytes),
-            WantedGroups(request.groups, sorted(names.found)),
+            bool(seen.sums.without_bytes),
+            WantedGroups(request.groups, sorted(seen.names.found)),
             request.by,
         )
         orders = {**ORDERS, SUMS: most_first(request.by)}
-        answers = runner.run(partial(usage_of_bucket, question), parts, orders)
-    return _BucketResults(answers, question, logs, sums.markers, appended.rows)
+        asked = partial(usage_of_bucket, question)
+        answers = runner.run(asked, parts, orders)
+    return _BucketResults(answers, question, logs, seen.sums.markers, seen.appended.rows)
 
 
-def _known(logs: list[CopyOfLog], sums: LogSums, settings: LogSettings) -> KnownLogs:
+def _known(logs: list[CopyOfLog], seen: Seen, settings: LogSettings) -> KnownLogs:
     leading = {each.place: each for each in logs if each.is_leading}
+    sums = seen.sums
     return KnownLogs(
-        sums.transactions,
+        Transactions.none() if seen.are_marked else sums.transactions,
         bounds_of(logs, settings),
         sums.complete_from,
         sums.since,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -46,7 +46,15 @@ from analytics.replay.metadata.topics import named_topics, topic_names
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
-from analytics.replay.removals.removal_causes import CAUSES, causes_in_history, removed_and_times
+from analytics.replay.removals.removal_causes import (
+    CAUSES,
+    REMOVED,
+    Around,
+    causes_in_history,
+    removed_and_times,
+)
+from analytics.replay.removals.removed_offsets import purges_in_all, topic_purges
+from analytics.replay.removals.time_bounds import SAID_TIMES, time_bounds
 from analytics.replay.share.share_partitions import (
     archives,
     share_partition_epochs,
@@ -61,7 +69,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.metadata_log import MetadataLog
+    from analytics.replay.metadata.metadata_log import Beginning, MetadataLog
 
 Frames = Mapping[str, pl.DataFrame]
 _MARKERS: Final = "control_markers"
@@ -72,14 +80,14 @@ def _ended(commits: pl.DataFrame, cut: Decoded, rules: ReplayRules) -> pl.DataFr
     return ended_commits(commits, marker_rows(cut[_MARKERS]), rules)
 
 
-def _removed(
+def _removals_here(
     cut: Decoded, rules: ReplayRules, timeless: Collection[int] | None
-) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     commits = commit_rows(cut["offset_commit"])
     removed = commits.select("group_id", "committed_at", "is_tombstone").filter("is_tombstone")
-    if not removed.height:
-        return None
     if not (timeless or removed["committed_at"].null_count()):
+        if not removed.height:
+            return REMOVED.to_frame(), SAID_TIMES.to_frame()
         # Only where tombstones have no time do commits of other groups bound it.
         commits = commits.filter(pl.col("group_id").is_in(removed["group_id"].unique().implode()))
     ended = ended_commits(commits, marker_rows(cut[_MARKERS]), rules)
@@ -87,19 +95,20 @@ def _removed(
 
 
 def _removals(
-    removed: Sequence[tuple[pl.DataFrame, pl.DataFrame] | None],
+    removed: pl.DataFrame,
+    bounds: pl.DataFrame,
+    purges: pl.DataFrame,
     topics: pl.DataFrame,
-    metadata: MetadataLog,
+    log: Beginning,
     rules: ReplayRules,
     coverage: Coverage,
 ) -> pl.DataFrame:
-    found = [each for each in removed if each is not None]
-    if not found:
-        return pl.DataFrame(schema=CAUSES)
-    gone, said = (pl.concat(each) for each in zip(*found, strict=True))
-    present = coverage.data_topics
-    log = metadata.begins
-    return causes_in_history(gone, said, topics, log, rules, present=present, coverage=coverage)
+    if not removed.height:
+        return CAUSES.to_frame()
+    around, present = Around(bounds, purges), coverage.data_topics
+    return causes_in_history(
+        removed, around, topics, log, rules, present=present, coverage=coverage
+    )
 
 
 def _of_topics(topics: pl.DataFrame, elected: pl.DataFrame) -> OfTopics:
@@ -177,17 +186,11 @@ def _dependency_records(metadata: MetadataLog, topics: pl.DataFrame) -> Dependen
     )
 
 
-def _uses(topic_uses: pl.DataFrame, dependencies: DependencyRecords) -> pl.DataFrame:
+def _events_of_topics(topic_uses: pl.DataFrame, dependencies: DependencyRecords) -> pl.DataFrame:
     # A group is its name here, whatever partition its records are in.
-    return _pairs(
+    pairs = _pairs(
         topic_uses.select(*_USE, pl.col("missing").alias("doubt")).filter(dependencies.is_told)
     )
-
-
-def _events_of_topics(
-    uses: Sequence[pl.DataFrame], dependencies: DependencyRecords
-) -> pl.DataFrame:
-    pairs = _pairs(pl.concat(uses))
     events = topic_events(pairs, dependencies.changes), config_events(pairs, dependencies.settings)
     return pl.concat(events)
 
@@ -202,13 +205,11 @@ def _events(
     output: str,
     function: Callable[..., pl.DataFrame],
     inputs: tuple[str, ...],
-    *,
-    once: bool = False,
 ) -> TableStep:
     """Return a step for some of the events, marked where the record that shows one may be lost."""
     # Steps go to the tasks of Spark, which a function within this one could not.
     marked = partial(_marked, function)
-    return TableStep(output, marked, ("coverage", *inputs), once=once, part_of=_EVENTS)
+    return TableStep(output, marked, ("coverage", *inputs), part_of=_EVENTS)
 
 
 def _marked(
@@ -243,13 +244,17 @@ HISTORY = (
     ),
     COMMITS,
     TableStep("ended", _ended, ("commits", "cut", "rules")),
-    TableStep("removed", _removed, ("cut", "rules", "timeless")),
+    TableStep("removals_here", _removals_here, ("cut", "rules", "timeless")),
+    TableStep("removed", itemgetter(0), ("removals_here",), is_kept=True),
+    TableStep("said_times", itemgetter(1), ("removals_here",)),
+    TableStep("time_bounds", time_bounds, ("said_times",), once=True, by_partition=True),
+    TableStep("purges_here", topic_purges, ("removed", "topics"), together=purges_in_all),
+    TableStep("purges", purges_in_all, ("purges_here",), once=True),
+    TableStep("log_begins", attrgetter("begins"), ("metadata",), once=True),
     TableStep(
         "removals",
         _removals,
-        ("removed", "topics", "metadata", "rules", "coverage"),
-        once=True,
-        of_groups=True,
+        ("removed", "time_bounds", "purges", "topics", "log_begins", "rules", "coverage"),
     ),
     TableStep("of_topics", _of_topics, ("topics", "elections"), once=True),
     TableStep(
@@ -260,7 +265,7 @@ HISTORY = (
     _events("events_of_groups", _events_of_groups, ("of_groups", "offset_history", "coverage")),
     _events("events_of_offsets", events_of_offsets, ("offset_history",)),
     _events("transaction_events", _transaction_events, ("ended", "cut")),
-    TableStep("epochs_seen", _epochs_here, ("cut",)),
+    TableStep("epochs_seen", _epochs_here, ("cut",), together=merged_epochs),
     TableStep(
         "coordinators",
         _coordinators,
@@ -275,7 +280,6 @@ HISTORY = (
     TableStep("seen", _topic_uses, ("offset_history", "assignment_history", "coverage")),
     _events("coordinator_events", coordinator_events, ("seen", "coordinators")),
     TableStep("dependencies", _dependency_records, ("metadata", "named_topics"), once=True),
-    TableStep("uses", _uses, ("seen", "dependencies")),
-    _events("events_of_topics", _events_of_topics, ("uses", "dependencies"), once=True),
+    _events("events_of_topics", _events_of_topics, ("seen", "dependencies")),
 )
 """The history tables, and what several of them are made of."""

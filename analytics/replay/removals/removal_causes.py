@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -25,13 +26,10 @@ from analytics.replay.removals.removed_offsets import (
     STREAMS_GROUP,
     UNSUBSCRIBED,
     removed_of_groups,
-    said_times,
-    timeless_partitions,
-    topic_purges,
-    with_bounds,
     with_topic_absence,
     with_topic_deletion,
 )
+from analytics.replay.removals.time_bounds import said_times, timeless_partitions, with_bounds
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -313,8 +311,7 @@ def _any(condition: pl.Expr) -> pl.Expr:
 
 # The cause of every offset tombstone, as far as the dump alone shows it.
 #
-# Takes and gives frames of polars: first rows of whole groups, then what was removed of all of
-# them.
+# Takes and gives frames of polars, of whole groups.
 
 _RESULT_COLUMNS = ("position", "at", "removed_topic_id", "removed_position", "removed_at")
 REMOVED: Final = pl.Schema(
@@ -341,6 +338,19 @@ CAUSES: Final = pl.Schema(
         "confidence": pl.String(),
     }
 )
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the judgement of removals takes of records of other groups.
+
+    Attributes:
+        bounds: Of `time_bounds`, of the groups that are judged at least.
+        purges: Of `purges_in_all`, of all groups.
+    """
+
+    bounds: pl.DataFrame
+    purges: pl.DataFrame
 
 
 def removed_and_times(
@@ -380,7 +390,7 @@ def _records_of(decoded: Mapping[str, pl.DataFrame], names: pl.Series) -> dict[s
 
 def causes_in_history(
     removed: pl.DataFrame,
-    times: pl.DataFrame,
+    around: Around,
     topics: pl.DataFrame,
     log: Beginning,
     rules: ReplayRules,
@@ -391,15 +401,16 @@ def causes_in_history(
     """Return the cause of every tombstone: `CAUSES`.
 
     Args:
-        removed: `REMOVED` of all groups.
-        times: Of `said_times`, of all groups.
+        removed: `REMOVED` of whole groups.
+        around: What other groups tell of them.
         topics: The state table at that instant.
         log: How the metadata log begins.
         rules: Of the release.
         present: The topics of the data directories in the dump; None where others may be there too.
         coverage: What the dump holds.
     """
-    rows = with_topic_deletion(with_bounds(removed, times), topics, topic_purges(removed, topics))
+    bounded = with_bounds(removed, around.bounds)
+    rows = with_topic_deletion(bounded, topics, around.purges)
     rows = with_undecided_removal(with_topic_absence(rows, topics, log, present), coverage)
     judged = with_removal_cause(
         rows.with_columns(

@@ -21,6 +21,12 @@ from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA, S
 from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.removals.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
+from analytics.replay.removals.time_bounds import (
+    said_times,
+    time_bounds,
+    timeless_partitions,
+    with_bounds,
+)
 from schemas import ZERO_UUID
 
 # Under which condition a committed offset was at a place in the log: what its expiry rests on.
@@ -179,9 +185,6 @@ LATE_COMMITS_WITHIN: Final = pl.duration(seconds=5)
 """How long after a topic's deletion a commit may still be one that its tombstones remove."""
 
 _PLACE: Final = ["coordinator_partition", "position"]
-SAID_TIMES: Final = pl.Schema(
-    {"coordinator_partition": pl.Int32(), "position": pl.Int64(), "said_ms": pl.Int64()}
-)
 
 
 def removed_offsets(
@@ -215,7 +218,7 @@ def removed_offsets(
         _with_acts(tombstones, events), groups, protections, protects, BY_NUMBERS
     )
     told = _with_group_end(_with_pending(placed, pending), groups, GROUP)
-    return with_bounds(told, said_times(events, timeless_partitions(told)))
+    return with_bounds(told, time_bounds([said_times(events, timeless_partitions(told))]))
 
 
 def removed_of_groups(
@@ -230,49 +233,6 @@ def removed_of_groups(
 def _with_acts(tombstones: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     told = _with_offsets_left(_acts(tombstones), events)
     return told.with_columns(pl.col("position").alias("place"))
-
-
-def timeless_partitions(tombstones: pl.DataFrame) -> list[int]:
-    """Return the coordinators' partitions with tombstones that carry no time."""
-    timeless = tombstones.filter(pl.col("at").is_null())["coordinator_partition"]
-    found: list[int] = timeless.unique().sort().to_list()
-    return found
-
-
-def said_times(events: pl.DataFrame, partitions: Sequence[int]) -> pl.DataFrame:
-    """Return when something happened in some partitions, as far as it says: `SAID_TIMES`."""
-    own = pl.col("at").dt.epoch("ms")
-    said = pl.coalesce(own, pl.when(pl.col("commit_ms") > 0).then("commit_ms"))
-    here = events.filter(pl.col("coordinator_partition").is_in(partitions))
-    return here.select(*_PLACE, said.alias("said_ms"))
-
-
-def with_bounds(tombstones: pl.DataFrame, times: pl.DataFrame) -> pl.DataFrame:
-    """Bound the time of tombstones that carry none by what commits around them say.
-
-    Args:
-        tombstones: Of `removed_of_groups`.
-        times: Of `said_times`: of all groups of the partitions.
-    """
-    own, home = pl.col("at").dt.epoch("ms"), "coordinator_partition"
-    bounds = (
-        times.group_by(_PLACE)
-        .agg(pl.col("said_ms").max())
-        .sort(_PLACE)
-        .select(
-            *_PLACE,
-            pl.col("said_ms").cum_max().forward_fill().over(home).alias("after"),
-            pl.col("said_ms").cum_min(reverse=True).backward_fill().over(home).alias("before"),
-        )
-    )
-    return (
-        tombstones.join(bounds, on=_PLACE, how="left")
-        .with_columns(
-            pl.coalesce(own, "after").alias("not_before_ms"),
-            pl.coalesce(own, "before").alias("not_after_ms"),
-        )
-        .drop("after", "before")
-    )
 
 
 PURGES: Final = pl.Schema(
