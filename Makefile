@@ -14,6 +14,9 @@ PROCESSES ?= 2
 FUZZ_SECONDS ?= 60
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# Containers often set it, and then every process compiles all that it imports: nothing was kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 

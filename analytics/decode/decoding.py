@@ -272,6 +272,7 @@ class _Groups:
 
     parts: Sequence[Part]
     filesystem: fs.FileSystem
+    _opened: dict[str, ds.Dataset | None] = field(default_factory=dict)
 
     def of(
         self, where: Divergence, line: str, from_offset: int = 0, to_offset: int = MAX_OFFSET
@@ -281,9 +282,9 @@ class _Groups:
         groups: set[str] = set()
         for kind in record_types(where.topic).values():
             column = next((each.column for each in kind.key.fields if each.column in _GROUP), None)
-            paths = [part.path for part in self.parts if part.table == f"{prefix}{kind.table}"]
-            if column and paths:
-                rows = ds.dataset(paths, filesystem=self.filesystem).scanner(
+            table = self._table(f"{prefix}{kind.table}") if column else None
+            if table is not None:
+                rows = table.scanner(
                     columns={"group": ds.field("key", column)},
                     filter=(ds.field("topic") == where.topic)
                     & (ds.field("partition") == where.partition)
@@ -293,6 +294,14 @@ class _Groups:
                 for batch in rows.to_batches():
                     groups.update(pc.unique(batch["group"]).to_pylist())
         return groups
+
+    def _table(self, name: str) -> ds.Dataset | None:
+        """Return the files of a table; they are opened once, however often they are asked."""
+        if name not in self._opened:
+            paths = [part.path for part in self.parts if part.table == name]
+            dataset = ds.dataset(paths, filesystem=self.filesystem) if paths else None
+            self._opened[name] = dataset
+        return self._opened[name]
 
 
 # Where every record and byte of a decode run went, and whether it adds up.

@@ -78,7 +78,8 @@ def changed(taken: Path, tmp_path: Path) -> Callable[..., Path]:
 
 def differences(dump: Path) -> list[Row]:
     with open_dump(str(dump)) as opened:
-        answer = CLUSTER.ask(opened.replay().replayed, ClusterSettings())
+        state = opened.replay(tables=[*CLUSTER.needs])
+        answer = CLUSTER.ask(state.replayed, ClusterSettings())
         rows: list[Row] = answer.tables["cluster_differences"].to_pylist()
     return rows
 

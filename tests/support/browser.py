@@ -15,6 +15,8 @@ from typing import Any
 _SENT = "Network.requestWillBeSent"
 _OWN_PAGES = ("chrome:", "data:,")
 _STARTED = "was started successfully on port "
+VIOLATIONS = "resultTypes: ['violations'], selectors: false"
+"""Options of axe: of what is sound, which is nearly all of a page, no place is written down."""
 _ARGUMENTS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

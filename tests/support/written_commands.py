@@ -32,6 +32,8 @@ _LONE_OPTION: Final = re.compile(
     r"-{1,2}[a-z-]+(/--[a-z-]+)?( [A-Z]+| topic| group|[ =]\{[^}]*\})?"
 )
 _COMMAND: Final = re.compile(rf"\bgroupscope (?:{'|'.join(COMMANDS)})\b")
+_MAY_NAME_A_COMMAND: Final = re.compile(r"--[a-z]|groupscope ")
+"""A source without it names none, and need not be parsed."""
 _EXAMPLES: Final = "Examples:"
 _VALUE: Final = re.compile(r"^[A-Z@{[]|\.\w+$|^\d")
 _NOT_FOR_COMMANDS: Final = ("docs/tables.md", "docs/replayed-tables.md", "CHANGELOG.md")
@@ -141,10 +143,13 @@ def messages(root: Path) -> Iterator[Message]:
     """Yield the texts of the program that name an option or a command; not its help."""
     for folder in ("analytics", "jobs", "reports"):
         for path in sorted((root / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text("utf-8"))
+            source = path.read_text("utf-8")
+            if not _MAY_NAME_A_COMMAND.search(source):
+                continue
+            tree = ast.parse(source)
             helps = set(_texts_of_options(tree))
             for text in _texts_of(tree):
-                if text in helps or _EXAMPLES in text or not _names_a_command(text):
+                if not _names_a_command(text) or text in helps or _EXAMPLES in text:
                     continue
                 yield Message(str(path.relative_to(root)), " ".join(text.split()))
     for kind in gap_kinds().values():
@@ -154,9 +159,9 @@ def messages(root: Path) -> Iterator[Message]:
 
 
 def _names_a_command(text: str) -> bool:
-    if _LONE_OPTION.fullmatch(text.strip()):
+    if not (_OPTION.search(text) or _COMMAND.search(text)):
         return False
-    return bool(_OPTION.search(text) or _COMMAND.search(text))
+    return not _LONE_OPTION.fullmatch(text.strip())
 
 
 def _texts_of(tree: ast.AST) -> Iterator[str]:

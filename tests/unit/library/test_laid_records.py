@@ -111,8 +111,17 @@ def test_buckets_are_laid_out_in_as_many_passes_as_keep_files_few(
     assert widths(buckets, 256) == expected
 
 
-@pytest.mark.parametrize("most_parts", [2, 3, 5])
-@pytest.mark.parametrize("lot_bytes", [1_000, 1 << 20])
+@pytest.mark.parametrize(
+    ("most_parts", "lot_bytes"),
+    [
+        (2, 1 << 20),
+        (3, 1 << 20),
+        (5, 1_000),
+        # Each of the two is in a row above.
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((2, 1_000), (3, 1_000))),
+        pytest.param(5, 1 << 20, marks=pytest.mark.long),
+    ],
+)
 def test_lots_are_laid_out_as_buckets_are_at_once(
     reader: RecordReader,
     tmp_path: Path,
