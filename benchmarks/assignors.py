@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from analytics.assignors import ASSIGNORS, assign
 from analytics.assignors.group import Group, Member
-from analytics.assignors.registry import ASSIGNORS, assign
 from benchmarks.report import Figure, Report
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ STORED: Final = (
 )
 DOORS: Final = (
     *STORED,
-    *("analytics.engine", "analytics.replayed", "analytics.contracts", "analytics.contracts"),
+    *("analytics.engine", "analytics.replayed", "analytics.contracts"),
     *("analytics.epoch_times", "analytics.side_files"),
 )
 ROOTS: Final = ("analytics", "jobs", "reports", "schemas")

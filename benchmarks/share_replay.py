@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.decode.tables import table_schema
-from analytics.replay.share.share_fold import BATCHES, share_states
+from analytics.replay.share_fold import BATCHES, share_states
 from analytics.tables.buckets import buckets
 from analytics.tables.record_reader import RecordReader
 from analytics.workspace import DECODED, Workspace

@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from reports.layout.sorted_rows import in_order
+from reports.row_formats import in_order
 from schemas.finding_rules import FindingRule
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from analytics.replay.log.topic_homes import (
     share_key,
     with_misplaced,
 )
-from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topics import partition_eras
+from analytics.replay.metadata_log import metadata_log
+from analytics.replay.topics import partition_eras
 from analytics.tables.record_keys import GROUPS, key_columns
 from schemas import SHARE_GROUP_STATE
 

@@ -10,7 +10,7 @@ import polars as pl
 from analytics.replay.groups.group_records import GROUP_KEY, KINDS
 from analytics.replay.log.log_times import disputed
 from analytics.replay.log.losses import HOME, of_partition
-from analytics.replay.metadata.metadata_log import (
+from analytics.replay.metadata_log import (
     PARTITION_KEY,
     MetadataLog,
     configs,

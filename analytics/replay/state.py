@@ -36,14 +36,13 @@ from analytics.replay.log.losses import (
     with_marks_of,
     with_missing,
 )
-from analytics.replay.metadata.metadata_log import (
+from analytics.replay.metadata_log import (
     SETTING_KEY,
     MetadataLog,
     configs,
     metadata_log,
     partition_leaders,
 )
-from analytics.replay.metadata.topics import named_in_records, topics
 from analytics.replay.offsets.commit_rows import first_of_runs, placed_commits
 from analytics.replay.offsets.effective_commits import transaction_owners
 from analytics.replay.offsets.offset_state import (
@@ -52,13 +51,14 @@ from analytics.replay.offsets.offset_state import (
     merged_epochs,
     pending_offsets,
 )
-from analytics.replay.share.share_fold import share_states
-from analytics.replay.share.share_partitions import (
+from analytics.replay.share_fold import share_states
+from analytics.replay.share_partitions import (
     claims_of,
     merged_claims,
     share_batches,
     share_partitions,
 )
+from analytics.replay.topics import named_in_records, topics
 
 if TYPE_CHECKING:
     from analytics.replay.log.log_times import Decoded

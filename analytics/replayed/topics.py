@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import arrow_rows, polars_rows
-from analytics.replay.metadata.topics import RECORD, SNAPSHOT
+from analytics.replay.topics import RECORD, SNAPSHOT
 from analytics.replayed.records import Records
 from analytics.tables.stored_tables import StoredTables
 

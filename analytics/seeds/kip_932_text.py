@@ -31,9 +31,9 @@ from analytics.dump.inspection.manifest import surveys_of_slices
 from analytics.dump.records.segment_reader import SegmentReader
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.failed_reads import failed_here
+from analytics.replay import share_fold
 from analytics.replay.log.losses import MARKS, with_marks_of
-from analytics.replay.share import share_fold
-from analytics.replay.share.share_fold import fold
+from analytics.replay.share_fold import fold
 from analytics.wire.columns import invalid_rows, struct_type, take, to_array
 from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import dialect_reader, key_reader

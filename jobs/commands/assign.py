@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 import click
 
+from analytics.assignors import ASSIGNORS
 from analytics.assignors.case import CaseError, read_case
 from analytics.assignors.group import Assignment, AssignmentRefusedError, Group, Outcome, measure
-from analytics.assignors.registry import ASSIGNORS
 from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.shared import format_options, output_options

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from reports.layout.cells import with_times_as_text, with_values
 from reports.layout.section import LongSection, Rows, as_main, scanned, table_section, without
-from reports.layout.sorted_rows import SortedRows
 from reports.plain_text import count
-from reports.row_formats import Section, Text, render, rendered
+from reports.row_formats import Section, SortedRows, Text, render, rendered
 from schemas.evaluation_rules import diff_causes
 
 CANNOT_TELL = "cannot_tell"

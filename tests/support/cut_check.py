@@ -18,7 +18,7 @@ from typing import Any
 import click
 import pyarrow.dataset as ds
 
-from analytics.replay.metadata.topics import METADATA_LOG
+from analytics.replay.topics import METADATA_LOG
 from tests.support.broker_state import CutBatch
 from tests.support.cuts import Cut, cuts_of
 from tests.support.replayed_cuts import Replayed, by_cut, differences

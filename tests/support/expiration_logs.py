@@ -23,7 +23,7 @@ from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.partition_history import STARTS
 from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES, Beginning, beginning
+from analytics.replay.metadata_log import FIRST_TABLES, Beginning, beginning
 from analytics.replay.offsets.commit_rows import COMMITS, KEY, MARKERS, commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import COMMITTED
 from schemas import table

@@ -10,7 +10,7 @@ from analytics.contracts import contract_schema
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.losses import WHOLE, Coverage
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.metadata_log import FIRST_TABLES, beginning
+from analytics.replay.metadata_log import FIRST_TABLES, beginning
 from analytics.replay.removals.removal_causes import (
     Around,
     causes_in_history,
@@ -23,7 +23,7 @@ from tests.support.commit_frames import decoded_rows, ended_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from analytics.replay.metadata.metadata_log import Beginning
+    from analytics.replay.metadata_log import Beginning
 
 Rows = dict[str, list[dict[str, Any]]]
 

@@ -10,7 +10,7 @@ import polars as pl
 from analytics.questions.balance.case import COUNT_SOURCES
 from analytics.replay.groups.coordinator_log import in_name_order
 from analytics.replay.log.spans import TIME
-from analytics.replay.metadata.metadata_log import metadata_log
+from analytics.replay.metadata_log import metadata_log
 
 # How many partitions topics have, and how that is known.
 

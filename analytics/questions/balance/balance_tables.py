@@ -28,7 +28,7 @@ from analytics.questions.balance.at_instant import (
 from analytics.questions.balance.evaluated import ALTERNATIVES, BALANCE, judged, tables_of
 from analytics.questions.balance.through_history import cases_of_history
 from analytics.replay.log.ends_at import leading
-from analytics.replay.metadata.metadata_log import AROUND
+from analytics.replay.metadata_log import AROUND
 from analytics.replayed.group_rows import StoredGroups
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import stored_parts, whole_group_parts

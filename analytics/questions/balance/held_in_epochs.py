@@ -16,7 +16,7 @@ from analytics.replay.history.group_history import group_records_in_time, group_
 from analytics.replay.history.held_items import Held, held_items
 from analytics.replay.log.rules import replay_rules
 from analytics.replay.log.spans import LIFE
-from analytics.replay.metadata.topics import named_topics, topic_names
+from analytics.replay.topics import named_topics, topic_names
 from analytics.replayed.records import RecordGroups, Records
 from analytics.replayed.whole_groups import parts_for
 from analytics.tables.record_reader import without_records

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from analytics.assignors import ASSIGNORS, assign
 from analytics.assignors.group import (
     Assignment,
     AssignmentRefusedError,
@@ -13,7 +14,6 @@ from analytics.assignors.group import (
     measure,
     sharing,
 )
-from analytics.assignors.registry import ASSIGNORS, assign
 from analytics.questions.balance.case import (
     CLASSIC,
     CONSUMER,

@@ -65,7 +65,7 @@ from schemas.expiration_rules import AuditRules, ExpirationRules
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.metadata_log import Beginning
+    from analytics.replay.metadata_log import Beginning
 
 # Since when the coordinator had been at work that removed an offset, and whether it still is.
 #

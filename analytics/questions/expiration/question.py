@@ -50,7 +50,7 @@ from analytics.replay.groups.group_records import KINDS
 from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
 from analytics.replay.log.log_times import COMMITS, GROUPS
 from analytics.replay.log.rules import named_release, replay_rules
-from analytics.replay.metadata.metadata_log import AROUND, metadata_log
+from analytics.replay.metadata_log import AROUND, metadata_log
 from analytics.replay.offsets.commit_rows import (
     COMMIT_FIELDS,
     MARKER_FIELDS,

@@ -16,7 +16,7 @@ import polars as pl
 
 from analytics.gaps.gap import PASSED_OVER, words_expression
 from analytics.questions.lag.movement import KEY
-from analytics.replay.metadata.topics import RECORD, SNAPSHOT
+from analytics.replay.topics import RECORD, SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

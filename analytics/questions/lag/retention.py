@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from analytics.replay.metadata.topics import METADATA_LOG, SNAPSHOT
+from analytics.replay.topics import METADATA_LOG, SNAPSHOT
 from analytics.side_files import whole_number
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from analytics.questions.restore.plan import (
 )
 from analytics.questions.restore.plan import RESTORE as GIVEN_BACK
 from analytics.replay.history.partition_history import unclean_takeovers
-from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topics import METADATA_LOG, RECORD, SOURCES
+from analytics.replay.metadata_log import metadata_log
+from analytics.replay.topics import METADATA_LOG, RECORD, SOURCES
 from analytics.replayed.end_offsets import end_offsets_at, true_copies
 from analytics.replayed.records import Records
 from analytics.replayed.whole_groups import parts_of_both

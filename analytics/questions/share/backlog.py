@@ -32,7 +32,7 @@ from analytics.questions.share.window import (
     with_first_starts,
 )
 from analytics.replay.log.losses import with_marks_of
-from analytics.replay.share.share_fold import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
+from analytics.replay.share_fold import ACKNOWLEDGED, ARCHIVED, ARCHIVING, AVAILABLE
 
 if TYPE_CHECKING:
     from datetime import datetime

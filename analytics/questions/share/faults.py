@@ -28,7 +28,7 @@ from analytics.questions.share.settings import ASSUMED
 from analytics.questions.share.share_log import HOME, KEY, first_covers
 from analytics.questions.share.status import moment
 from analytics.questions.share.window import STATE_NAMES
-from analytics.replay.share.share_fold import (
+from analytics.replay.share_fold import (
     ACQUIRED,
     ARCHIVED,
     AVAILABLE,

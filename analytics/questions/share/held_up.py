@@ -24,7 +24,7 @@ from analytics.contracts import instant
 from analytics.questions.share.settings import ISOLATION, READ_COMMITTED
 from analytics.questions.share.share_log import HOME, KEY, first_covers
 from analytics.questions.share.window import is_done
-from analytics.replay.share.share_fold import SNAPSHOT
+from analytics.replay.share_fold import SNAPSHOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.replay.share.share_fold import (
+from analytics.replay.share_fold import (
     SNAPSHOT,
     TOMBSTONE,
     UNCHANGED,

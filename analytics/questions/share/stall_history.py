@@ -20,7 +20,7 @@ from analytics.questions.share.share_log import HOME, first_covers
 from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import NOT_STORED, is_done, state_name
 from analytics.replay.log.log_times import NOBODY, LogClock
-from analytics.replay.share.share_fold import SNAPSHOT
+from analytics.replay.share_fold import SNAPSHOT
 
 if TYPE_CHECKING:
     from analytics.questions.share.share_log import ShareLog

@@ -33,7 +33,7 @@ from analytics.questions.share.group_pictures import (
     records_of,
 )
 from analytics.questions.share.share_log import HOME, KEY
-from analytics.replay.share.share_fold import SNAPSHOT, TOMBSTONE
+from analytics.replay.share_fold import SNAPSHOT, TOMBSTONE
 
 if TYPE_CHECKING:
     from analytics.questions.share.group_pictures import StepRecords

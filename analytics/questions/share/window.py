@@ -26,7 +26,7 @@ from analytics.questions.share.settings import (
     OFFSET_RESET,
 )
 from analytics.questions.share.share_log import HOME, KEY, RANGES, counted, size_of
-from analytics.replay.share.share_fold import (
+from analytics.replay.share_fold import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,

@@ -40,7 +40,7 @@ from analytics.replay.dump.choices import are_elections_clean, assumed_in
 from analytics.replay.dump.followed_lines import parsed_time
 from analytics.replay.log.ends_at import leading
 from analytics.replay.log.topic_homes import internal_partition, share_key
-from analytics.replay.share.share_fold import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE, fold
+from analytics.replay.share_fold import RECORDS, SNAPSHOT, TOMBSTONE, UPDATE, fold
 from analytics.workspace import DECODED, DIVERGED
 from schemas import SHARE_GROUP_STATE
 

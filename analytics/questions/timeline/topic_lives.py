@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from analytics.questions.timeline.words import HIGH, MEDIUM, RECREATED, TOPIC_DELETED, VERDICTS
-from analytics.replay.metadata.topics import SNAPSHOT
+from analytics.replay.topics import SNAPSHOT
 
 METADATA_LOG, DIRECTORY, RECORD = "metadata_log", "partition_metadata", "record"
 _AT_END: Final = {DIRECTORY: "its directories have", SNAPSHOT: "the cluster has"}

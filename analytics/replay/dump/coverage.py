@@ -25,8 +25,8 @@ from analytics.replay.dump.times import last_time
 from analytics.replay.log.ends_at import ends_at, leading, losses_at
 from analytics.replay.log.log_times import LogClock, Span
 from analytics.replay.log.losses import Coverage
-from analytics.replay.metadata.metadata_log import CERTAIN
-from analytics.replay.metadata.topics import PARTITION_METADATA, SIDE_FILE, SNAPSHOT
+from analytics.replay.metadata_log import CERTAIN
+from analytics.replay.topics import PARTITION_METADATA, SIDE_FILE, SNAPSHOT
 from schemas import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from schemas.names import BROKER, GROUP
 

@@ -17,7 +17,7 @@ from analytics.replay.history.group_life_events import (
     words,
 )
 from analytics.replay.log.spans import at, in_order, last_before
-from analytics.replay.metadata.metadata_log import OTHER, RESOURCES, harmless_name
+from analytics.replay.metadata_log import OTHER, RESOURCES, harmless_name
 from analytics.replay.offsets.effective_commits import ABORT, COMMIT
 from analytics.replay.offsets.offset_history import (
     DELETE,
@@ -26,11 +26,11 @@ from analytics.replay.offsets.offset_history import (
     TRANSACTION_ABORT,
     UNKNOWN,
 )
-from analytics.replay.share.share_partitions import KEY, SNAPSHOT, TOMBSTONE, UPDATE
+from analytics.replay.share_partitions import KEY, SNAPSHOT, TOMBSTONE, UPDATE
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
-    from analytics.replay.metadata.metadata_log import MetadataLog
+    from analytics.replay.metadata_log import MetadataLog
 
 # Events that befell what a group depends on: its coordinator, its topics, its settings.
 

@@ -10,7 +10,7 @@ import polars as pl
 from analytics.contracts import IN_DUMP, present
 from analytics.replay.groups.group_records import KINDS
 from analytics.replay.log.spans import TIME
-from analytics.replay.metadata.metadata_log import (
+from analytics.replay.metadata_log import (
     PARTITION_KEY,
     RECOVERING,
     STEP_TABLES,
@@ -21,7 +21,7 @@ from schemas import CONSUMER_OFFSETS, COORDINATOR_TOPICS
 if TYPE_CHECKING:
     from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
-    from analytics.replay.metadata.metadata_log import MetadataLog
+    from analytics.replay.metadata_log import MetadataLog
 
 # What befell the partitions of topics: births, elections, elections that may have lost records.
 

@@ -42,7 +42,6 @@ from analytics.replay.history.partition_history import (
     noted_epochs,
 )
 from analytics.replay.log.losses import with_marks_of_records
-from analytics.replay.metadata.topics import named_topics, topic_names
 from analytics.replay.offsets.commit_rows import commit_rows, marker_rows
 from analytics.replay.offsets.effective_commits import ended_commits
 from analytics.replay.offsets.offset_history import OfGroups, OfTopics, offset_history
@@ -55,12 +54,13 @@ from analytics.replay.removals.removal_causes import (
 )
 from analytics.replay.removals.removed_offsets import purges_in_all, topic_purges
 from analytics.replay.removals.time_bounds import SAID_TIMES, time_bounds
-from analytics.replay.share.share_partitions import (
+from analytics.replay.share_partitions import (
     archives,
     share_partition_epochs,
     share_record_rows,
 )
 from analytics.replay.state import COMMITS, COORDINATOR_LOG
+from analytics.replay.topics import named_topics, topic_names
 from schemas import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.losses import Coverage
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.metadata_log import Beginning, MetadataLog
+    from analytics.replay.metadata_log import Beginning, MetadataLog
 
 Frames = Mapping[str, pl.DataFrame]
 _MARKERS: Final = "control_markers"

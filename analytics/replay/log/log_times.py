@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from analytics.epoch_times import iso_time
-from analytics.replay.metadata.metadata_log import snapshot_end
+from analytics.replay.metadata_log import snapshot_end
 from schemas import CLUSTER_METADATA
 
 if TYPE_CHECKING:

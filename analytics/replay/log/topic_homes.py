@@ -157,7 +157,7 @@ def _code_units(texts: pl.Series) -> tuple[NDArray[np.uint32], NDArray[np.int64]
 # still loaded. So a topic has eras. Between two of them the brokers may have gone by either
 # number.
 #
-# The metadata log tells of eras (`analytics.replay.metadata.topics`). Where it does not, the log
+# The metadata log tells of eras (`analytics.replay.topics`). Where it does not, the log
 # of the topic shows them: a key whose records go on in another partition.
 #
 # Where no number of partitions explains the places of all keys, and no metadata log names one,

@@ -34,7 +34,7 @@ from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
     from analytics.replay.log.rules import ReplayRules
-    from analytics.replay.metadata.metadata_log import Beginning
+    from analytics.replay.metadata_log import Beginning
 
 # Why a committed offset was deleted: the one rule that history and the audit of expiry share.
 #

@@ -16,8 +16,7 @@ from analytics.replay.groups.group_records import (
     SHARE,
     STREAMS,
 )
-from analytics.replay.metadata.metadata_log import Beginning
-from analytics.replay.metadata.topics import METADATA_LOG, PARTITION_METADATA, SNAPSHOT
+from analytics.replay.metadata_log import Beginning
 from analytics.replay.offsets.commit_rows import GROUP, KEY, TOPIC
 from analytics.replay.offsets.effective_commits import COMMITTED, REMOVED
 from analytics.replay.removals.group_spans import OTHER_PROTOCOL, SUBSCRIBED, UNPARSEABLE
@@ -27,6 +26,7 @@ from analytics.replay.removals.time_bounds import (
     timeless_partitions,
     with_bounds,
 )
+from analytics.replay.topics import METADATA_LOG, PARTITION_METADATA, SNAPSHOT
 from schemas import ZERO_UUID
 
 # Under which condition a committed offset was at a place in the log: what its expiry rests on.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from analytics.assignors import ASSIGNORS, assign
 from analytics.assignors.group import AssignmentRefusedError, Group, Member
-from analytics.assignors.registry import ASSIGNORS, assign
 
 BROKERS = ["server-range", "server-uniform", "share-simple"]
 

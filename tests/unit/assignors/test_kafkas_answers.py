@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from analytics.assignors import ASSIGNORS, assign
 from analytics.assignors.case import read_case
 from analytics.assignors.group import Assignment, Group, measure, sharing
 from analytics.assignors.in_member_order import desired_counts, desired_sharing
-from analytics.assignors.registry import ASSIGNORS, assign
 
 CASES = Path(__file__).resolve().parents[2] / "cases" / "assignors"
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics.assignors import ASSIGNORS, assign
 from analytics.assignors.group import (
     Assignment,
     Group,
@@ -17,7 +18,6 @@ from analytics.assignors.group import (
     string_hash,
 )
 from analytics.assignors.in_member_order import desired_counts, desired_sharing
-from analytics.assignors.registry import ASSIGNORS, assign
 
 TOPICS = ("orders", "parcels", "returns", "späte-züge")
 EXCLUSIVE = [name for name in ASSIGNORS if name != "share-simple"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from analytics.assignors import assign
 from analytics.assignors.group import Assignment, Group, Member, sharing
-from analytics.assignors.registry import assign
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.assignors import ASSIGNORS, assign
 from analytics.assignors.group import Group, Member, measure
-from analytics.assignors.registry import ASSIGNORS, assign
 
 if TYPE_CHECKING:
     from types import FrameType

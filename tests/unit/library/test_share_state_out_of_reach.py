@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from analytics.questions.timeline.share_losses import out_of_reach_in
 from analytics.replay.log.topic_homes import Era, TopicHomes, home_of
-from analytics.replay.share.share_fold import RECORDS, SNAPSHOT, TOMBSTONE
+from analytics.replay.share_fold import RECORDS, SNAPSHOT, TOMBSTONE
 
 TOPIC_ID = "M9BDTMoTQz6coFqm6mxtGw"
 START = datetime(2026, 11, 25, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.replay.share.share_fold import (
+from analytics.replay.share_fold import (
     RECORDS,
     SNAPSHOT,
     TOMBSTONE,

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.tables.parted_table import PartedTable
-from reports.layout import sorted_rows
+from reports import row_formats
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import MOST, SHOWN, LongSection, Section
-from reports.layout.sorted_rows import SortedRows
-from reports.row_formats import render
+from reports.row_formats import SortedRows, render
 
 SCHEMA = pa.schema([("group_id", pa.string()), ("lag", pa.int64()), ("nth", pa.int64())])
 VALUES = st.tuples(
@@ -37,8 +36,8 @@ def test_runs_that_are_merged_are_the_table_in_order(
     lots: list[list[tuple[str | None, int | None]]], way: str, columns: list[str], most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_IN_A_RUN", "_AT_ONCE", "_FEWEST"):
-            patch.setattr(sorted_rows, name, most if name == "_IN_A_RUN" else 2)
+        for name in ("_IN_A_RUN", "_HELD_AT_ONCE", "_FEWEST"):
+            patch.setattr(row_formats, name, most if name == "_IN_A_RUN" else 2)
         count, pieces = 0, []
         for lot in lots:
             rows = [
@@ -80,7 +79,7 @@ PARTS = PartedTable.held(MANY)
 def test_a_table_that_is_not_held_is_sorted_as_one_that_is(
     monkeypatch: pytest.MonkeyPatch, name: str, column: str, only_problems: bool, top: int | None
 ) -> None:
-    monkeypatch.setattr(sorted_rows, "_IN_A_RUN", 300)
+    monkeypatch.setattr(row_formats, "_IN_A_RUN", 300)
     wanted = OutputFormat(name, sort=column, only_problems=only_problems, top=top)
     held = render([section_of(MANY)], wanted, {})
     assert render([LongSection(PARTS, section_of)], wanted, {}) == held

@@ -20,7 +20,7 @@ from analytics.questions.expiration.retention_settings import (
     Setting,
 )
 from analytics.replay.history.partition_history import STARTS
-from analytics.replay.metadata.metadata_log import Beginning
+from analytics.replay.metadata_log import Beginning
 from tests.support.expiration_logs import Around, Row, log_of, removals_in, state_of
 
 if TYPE_CHECKING:

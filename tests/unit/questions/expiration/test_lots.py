@@ -29,7 +29,7 @@ from analytics.questions.expiration.tables import (
 )
 from analytics.replay.history.partition_history import STARTS
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.metadata.topics import METADATA_LOG
+from analytics.replay.topics import METADATA_LOG
 from schemas.expiration_rules import OFFSET_STATUSES, audit_rules, expiration_eras
 from tests.support.expiration_logs import NO_LOG, committed_in, log_of, state_of
 from tests.support.reference_expiration import Coordinator

@@ -19,7 +19,7 @@ from analytics.questions.expiration.retention_settings import ASSUMED, OPTION, R
 from analytics.replay.history.partition_history import START_TABLES as OF_STARTS
 from analytics.replay.history.partition_history import coordinator_starts
 from analytics.replay.log.losses import WHOLE, Coverage
-from analytics.replay.metadata.metadata_log import AROUND, metadata_log
+from analytics.replay.metadata_log import AROUND, metadata_log
 from tests.support.decoded_frames import tables_of_dump
 from tests.support.expiration_logs import (
     TABLES,

@@ -17,7 +17,7 @@ from analytics.replay.history.dependency_events import (
     topic_events,
     topic_records,
 )
-from analytics.replay.metadata.metadata_log import MetadataLog, metadata_log
+from analytics.replay.metadata_log import MetadataLog, metadata_log
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, partition, topic
 

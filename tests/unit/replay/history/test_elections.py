@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 from analytics.replay.history.partition_history import elections, unclean_takeovers
-from analytics.replay.metadata.metadata_log import metadata_log
-from analytics.replay.metadata.topics import named_in_records, topics
+from analytics.replay.metadata_log import metadata_log
+from analytics.replay.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, TABLES, change, partition, topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from analytics.replay.metadata.metadata_log import MetadataLog
+    from analytics.replay.metadata_log import MetadataLog
 
 START = datetime(2026, 11, 21, 9, tzinfo=UTC)
 CLEAN, UNCLEAN = False, True

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from analytics.replay.history.dependency_events import share_events
-from analytics.replay.share.share_partitions import (
+from analytics.replay.share_partitions import (
     archives,
     share_partition_epochs,
     share_record_rows,

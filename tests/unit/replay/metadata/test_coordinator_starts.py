@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from analytics.replay.history.partition_history import START_TABLES, coordinator_starts
-from analytics.replay.metadata.metadata_log import AROUND, metadata_log
+from analytics.replay.metadata_log import AROUND, metadata_log
 from tests.support.expiration_logs import Row, frame_of, state_of
 from tests.support.metadata_records import NEW, OLD, change, partition, topic
 

@@ -19,13 +19,13 @@ from analytics.replay.between_cuts import (
 )
 from analytics.replay.log.log_times import Frame
 from analytics.replay.log.losses import Coverage
-from analytics.replay.metadata.metadata_log import (
+from analytics.replay.metadata_log import (
     MetadataLog,
     configs,
     metadata_log,
     partition_leaders,
 )
-from analytics.replay.metadata.topics import named_in_records, topics
+from analytics.replay.topics import named_in_records, topics
 from schemas import table
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic

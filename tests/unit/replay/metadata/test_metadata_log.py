@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analytics.replay.metadata.metadata_log import (
+from analytics.replay.metadata_log import (
     MetadataLog,
     configs,
     metadata_log,
     partition_leaders,
 )
-from analytics.replay.metadata.topics import named_in_records, topics
+from analytics.replay.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import NEW, OLD, TABLES, change, partition, topic
 

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from analytics.replay.log.log_times import AsOf, cut_all
-from analytics.replay.metadata.metadata_log import configs, metadata_log, partition_leaders
-from analytics.replay.metadata.topics import named_in_records, topics
+from analytics.replay.metadata_log import configs, metadata_log, partition_leaders
+from analytics.replay.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of_dump
 from tests.support.dump_log import read_dump_log
 from tests.support.metadata_records import TABLES

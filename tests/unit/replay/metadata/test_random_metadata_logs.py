@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.replay.history.partition_history import elections
-from analytics.replay.metadata.metadata_log import (
+from analytics.replay.metadata_log import (
     MetadataLog,
     configs,
     metadata_log,
     partition_leaders,
 )
-from analytics.replay.metadata.topics import named_in_records, topics
+from analytics.replay.topics import named_in_records, topics
 from tests.support.decoded_frames import frames_of
 from tests.support.metadata_records import TABLES
 from tests.support.reference_metadata_log import RECOVERING, SECRET, Image, RandomCluster

@@ -7,7 +7,7 @@ import polars as pl
 
 from analytics.questions.share.share_log import RANGES
 from analytics.questions.share.window import delivery_counts
-from analytics.replay.share.share_fold import Ranges
+from analytics.replay.share_fold import Ranges
 
 MOST = (1 << 63) - 1
 

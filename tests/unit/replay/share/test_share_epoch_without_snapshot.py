@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analytics.replay.log.rules import replay_rules
-from analytics.replay.share.share_fold import share_states
+from analytics.replay.share_fold import share_states
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_frames import frames_of
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update

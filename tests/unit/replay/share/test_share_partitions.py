@@ -17,8 +17,8 @@ from analytics.contracts import contract_schema
 from analytics.dump.inspection.found_losses import Loss
 from analytics.replay.log.log_times import AsOf, cut_all
 from analytics.replay.log.losses import WHOLE, Coverage
-from analytics.replay.share.share_fold import share_states
-from analytics.replay.share.share_partitions import claims_of, share_batches, share_partitions
+from analytics.replay.share_fold import share_states
+from analytics.replay.share_partitions import claims_of, share_batches, share_partitions
 from schemas import table
 from tests.support.broker_state import BrokerState, CutBatch, CutSharePartition
 from tests.support.cuts import Cut, cuts_of, read_state

@@ -28,7 +28,7 @@ from analytics.replay.log.losses import (
 )
 from analytics.replay.log.spans import at, in_order, last_before, so_far
 from analytics.replay.log.topic_homes import internal_partition, share_key
-from analytics.replay.share.share_fold import (
+from analytics.replay.share_fold import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,

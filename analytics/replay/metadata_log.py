@@ -15,6 +15,7 @@ from schemas.names import RESOURCE_TYPES, harmless_settings, sensitive_settings
 if TYPE_CHECKING:
     from analytics.replay.log.log_times import Decoded
 
+
 # The metadata log: which of its records are in force, and from which snapshot on (KIP-630, 868).
 #
 # Records of a metadata transaction become visible together at its end; those of one that was

@@ -14,11 +14,12 @@ import polars as pl
 from analytics.contracts import contract_frame, uuid
 from analytics.replay.history.partition_history import broker_starts
 from analytics.replay.log.topic_homes import NOT_SEEN, Era
-from analytics.replay.metadata.metadata_log import CERTAIN
+from analytics.replay.metadata_log import CERTAIN
 
 if TYPE_CHECKING:
     from analytics.replay.log.log_times import Decoded
-    from analytics.replay.metadata.metadata_log import MetadataLog
+    from analytics.replay.metadata_log import MetadataLog
+
 
 # How many partitions an internal topic had in which era, from the metadata log.
 #

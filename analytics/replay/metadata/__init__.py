@@ -1,1 +1,0 @@
-"""The metadata log: topics, configs, leaders."""

@@ -1,1 +1,0 @@
-"""The fold of share state: share partitions and batches."""
