@@ -372,8 +372,12 @@ class CutTables(Mapping[str, pl.DataFrame]):
             return reader.empty(name)
         is_laid = self._laid is not None and name != UNDECODED_TABLE
         if name in (CONTROL_TABLE, UNDECODED_TABLE) and not is_laid:
-            of_topics = pl.col("topic").is_in(self._topics)
-            return cut.cut_rows(name, reader.table(name, bucket).filter(of_topics))
+            # Of markers there may be as many as transactions: those of other topics are not read.
+            topics = [each for each in self._topics if not reader.topics or each in reader.topics]
+            of_topics = replace(reader, topics=topics)
+            return (
+                cut.cut_rows(name, of_topics.table(name, bucket)) if topics else reader.empty(name)
+            )
         if self._laid is not None:
             return pl.concat([reader.empty(name), *self._laid(name)], rechunk=True)
         return cut.cut_rows(name, reader.table(name, bucket))

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -37,6 +39,22 @@ def decoded(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Wo
     return decoded_here([str(failover_dump)], tmp_path_factory.mktemp("decoded"))
 
 
+@pytest.fixture(scope="module")
+def without_times(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Return the same of tombstones without a time, as message format 0 wrote them."""
+    space = decoded_here([str(failover_dump)], tmp_path_factory.mktemp("decoded"))
+    tombstones = 0
+    for path in Path(space.location).glob("decoded/offset_commit/*.parquet"):
+        rows = pq.read_table(path, partitioning=None)
+        at = pc.if_else(
+            rows["is_tombstone"], pa.scalar(None, rows["timestamp"].type), rows["timestamp"]
+        )
+        tombstones += pc.sum(rows["is_tombstone"]).as_py() or 0
+        pq.write_table(rows.set_column(rows.column_names.index("timestamp"), "timestamp", at), path)
+    assert tombstones
+    return space
+
+
 def _one_by_one(place: str, count: int) -> list[Any]:
     return [run_task(place, number) for number in reversed(range(count))]
 
@@ -59,6 +77,16 @@ def test_buckets_tell_what_all_records_at_once_tell(
     most_parts: int,
 ) -> None:
     monkeypatch.setattr(record_layout, "MOST_PARTS", most_parts)
+    _assert_same(decoded, tmp_path, time_ms, run)
+
+
+def test_what_bounds_a_time_is_told_by_groups_of_other_buckets(
+    without_times: Workspace, tmp_path: Path
+) -> None:
+    _assert_same(without_times, tmp_path, None, _tried_twice)
+
+
+def _assert_same(decoded: Workspace, tmp_path: Path, time_ms: int | None, run: Run) -> None:
     manifest = with_archived_losses(decoded.manifest(), is_whole=False)
     instant = AsOf({}, time_ms)
     lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))

@@ -103,3 +103,24 @@ def test_rows_of_one_table_may_be_made_by_several_steps() -> None:
     (_, of_buckets) = _laid(seen, later)
     assert of_buckets == (["seen"], {"seen"}, {"seen"}, ["later"])
     assert needed_for([seen, later], ["group_events"]) == [seen, later]
+
+
+def test_what_is_kept_of_a_bucket_is_made_once() -> None:
+    gone = TableStep("gone", len, ("cut",))
+    removed = TableStep("removed", len, ("gone",), is_kept=True)
+    named = TableStep("named", len, ("cut",))
+    topics = TableStep("topics", len, ("named",), once=True)
+    purges = TableStep("purges_here", len, ("removed", "topics"))
+    first = TableStep("purges", len, ("purges_here",), once=True)
+    history = TableStep("offset_history", len, ("cut", "removed", "purges"))
+    bounds = TableStep("bounds", len, ("removed",), once=True, by_partition=True)
+    steps = [gone, removed, named, topics, purges, first, history, bounds]
+    found = [
+        ([step.output for step in each.of_buckets], set(each.keeps), set(each.takes))
+        for each in passes(steps)[1:]
+    ]
+    assert found == [
+        (["gone", "removed", "named"], {"removed"}, set()),
+        (["purges_here"], set(), {"removed"}),
+        (["offset_history"], set(), {"removed"}),
+    ]

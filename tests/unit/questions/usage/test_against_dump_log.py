@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 import pytest
 
+from analytics.engine.part_runs import PartRunner
+from analytics.questions.usage import laid_records
 from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, UsageAsked, usage_tables
 from schemas.usage_rules import usage_rules
@@ -18,6 +21,8 @@ from tests.support.dump_log_records import TABLES
 from tests.support.plain_usage import plain_usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.dump_folder import DumpFolder, PrintedSegment
 
 DUMPS = dumps_in(Path(__file__).parents[3] / "data" / "dumps")
@@ -183,6 +188,33 @@ def test_in_buckets_of_a_few_records_every_table_is_the_same(
     whole = usage_tables(*asked)
     divided = usage_tables(*asked, request=UsageAsked(bucket_rows=40))
 
+    assert_same(divided, whole)
+
+
+@pytest.mark.parametrize("dump", A_FEW_OF_THEM)
+def test_tasks_that_read_a_file_each_tell_the_same(
+    dump: DumpFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = decoded_here([f"{copy}={dump.root / copy}" for copy in dump.copies], tmp_path / "dump")
+    asked = space, space.manifest(), LogSettings(usage_rules())
+    whole = usage_tables(*asked)
+    monkeypatch.setattr(laid_records, "_TASK_BYTES", 1)
+    counts: list[int] = []
+
+    def tried_twice(count: int, run: Callable[[int], Any]) -> list[Any]:
+        """As Spark does where a worker is slow, or lost: one of the attempts counts."""
+        counts.append(count)
+        sent = pickle.dumps(run)
+        return [[pickle.loads(sent)(each) for _ in range(2)][each % 2] for each in range(count)]
+
+    in_tasks = PartRunner(str(tmp_path / "beside"), tried_twice)
+    divided = usage_tables(*asked, request=UsageAsked(bucket_rows=40), runner=in_tasks)
+
+    assert counts[0] == counts[1] > 1, "commit times, and records, file by file"
+    assert_same(divided, whole)
+
+
+def assert_same(divided: Usage, whole: Usage) -> None:
     assert divided.tables.keys() == whole.tables.keys()
     for name, rows in whole.tables.items():
         assert divided.tables[name].equals(rows), name
