@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from analytics.contracts import polars_rows
-from analytics.questions.findings.evidence import KnownRecords
+from analytics.questions.findings.evidence import Records
 from analytics.questions.findings.finding_rows import key
 from analytics.questions.findings.wording import WordedValue, quoted, worded_command
 from analytics.tables.parted_table import Order
@@ -32,9 +31,7 @@ OF_GROUP: Final = ("group_id", "group_type")
 _GROUP, _TYPE = OF_GROUP
 
 
-def group_types(
-    rule: FindingRule, rows: pa.Table, records: KnownRecords | None
-) -> pl.DataFrame | None:
+def group_types(rule: FindingRule, rows: pa.Table, records: Records | None) -> pl.DataFrame | None:
     """Return the types of the groups that a rule is about; what is not known has none.
 
     Args:
@@ -50,10 +47,10 @@ def group_types(
         return None
     known = [pl.DataFrame(schema=dict.fromkeys(OF_GROUP, pl.String))]
     if _TYPE in rows.column_names:
-        known.append(_typed(rows))
+        known.append(_typed(polars_rows(rows.select(OF_GROUP))))
     if records is not None and GROUPS in records.names and rows.num_rows:
-        names = pc.unique(pc.drop_null(rows[_GROUP].combine_chunks()))
-        known.append(_typed(records.read(GROUPS, OF_GROUP, pc.field(_GROUP).isin(names))))
+        names = polars_rows(rows.select([_GROUP]))[_GROUP].drop_nulls().unique()
+        known.append(_typed(records.types(GROUPS, OF_GROUP, names)))
     return pl.concat(known).unique(_GROUP, keep="last", maintain_order=True)
 
 
@@ -74,8 +71,8 @@ def with_tool(command: str, group_type: str | None) -> tuple[str, dict[str, str]
     return command, {"tool": tool.name, "topic_option": tool.topic_option}
 
 
-def _typed(rows: pa.Table) -> pl.DataFrame:
-    return polars_rows(rows.select(OF_GROUP)).cast(pl.String).drop_nulls()
+def _typed(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(OF_GROUP).cast(pl.String).drop_nulls()
 
 
 # Commands that give back what a loss took: the fewest that name an instant before each loss.
@@ -265,24 +262,28 @@ class Advice:
         types = rows.select(pl.col(key(_GROUP)).alias(_GROUP)).join(
             self.types, on=_GROUP, how="left", maintain_order="left"
         )[_TYPE]
-        chosen = pl.repeat(None, len(rows), dtype=pl.String, eager=True)
-        for each in types.unique(maintain_order=True):
-            command_of_type, of_tool = with_tool(command, each)
-            arguments = {**self.asked_of, **of_tool}
-            commands = worded_command(command_of_type, values, arguments, len(rows))
-            chosen = chosen.zip_with(types.ne_missing(pl.Series([each], dtype=pl.String)), commands)
-        return chosen
+        distinct = types.unique(maintain_order=True).to_list()
+        if len(distinct) == 1:
+            return self._of_type(command, distinct[0], values, len(rows))
+        found = [pl.DataFrame(schema={_ROW: pl.UInt32, _COMMAND: pl.String})]
+        for each in distinct:
+            mine = types.eq_missing(pl.Series([each], dtype=pl.String)).arg_true()
+            commands = self._of_type(command, each, _of_rows(values, mine), len(mine))
+            found.append(pl.DataFrame({_ROW: mine, _COMMAND: commands}))
+        return pl.concat(found).sort(_ROW)[_COMMAND]
+
+    def _of_type(
+        self, command: str, group_type: str | None, values: Values, count: int
+    ) -> pl.Series:
+        """Return the commands of findings of groups of one type, which may be none."""
+        command_of_type, of_tool = with_tool(command, group_type)
+        return worded_command(command_of_type, values, {**self.asked_of, **of_tool}, count)
 
     def _restoring(self, restoring: pl.DataFrame, rows: pl.DataFrame, values: Values) -> pl.Series:
         """Return the commands that give back what was lost; null where there are none."""
         groups = rows.select(pl.col(key(_GROUP)).alias(_GROUP)).with_row_index(_ROW)
         used = groups.join(restoring, on=_GROUP, how="inner", maintain_order="left_right")
-        repeated = {
-            name: each._replace(values=each.values.gather(used[_ROW]))
-            if isinstance(each.values, pl.Series)
-            else each
-            for name, each in values.items()
-        }
+        repeated = _of_rows(values, used[_ROW])
         arguments: dict[str, str | pl.Series] = {
             **self.asked_of,
             **{name: used[name] for name in VALUES},
@@ -294,3 +295,13 @@ class Advice:
             .agg(pl.col(_COMMAND).str.join("; "))
         )
         return groups.join(together, on=_ROW, how="left", maintain_order="left")[_COMMAND]
+
+
+def _of_rows(values: Values, rows: pl.Series) -> Values:
+    """Return the values of some findings; one of all stays what it is."""
+    return {
+        name: each._replace(values=each.values.gather(rows))
+        if isinstance(each.values, pl.Series)
+        else each
+        for name, each in values.items()
+    }

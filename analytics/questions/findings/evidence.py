@@ -12,7 +12,6 @@ from typing import Final
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from schemas import table as contract
 from schemas.finding_rules import (
@@ -40,8 +39,8 @@ _RECORD_COLUMNS: Final = pl.Schema(
         "at": pl.Datetime("us", "UTC"),
     }
 )
-_ROW: Final = "row"
 _LOG: Final = "log"
+_OFFSET: Final = "record_offset"
 
 ReadTable = Callable[[str, Sequence[str], pc.Expression], pa.Table]
 """Reads columns of rows of a table by its name."""
@@ -59,10 +58,53 @@ class KnownRecords:
     names: frozenset[str]
     read: ReadTable
 
+    def types(self, name: str, columns: Sequence[str], groups: pl.Series) -> pl.DataFrame:
+        """Return columns of the rows of a table that are of some groups."""
+        is_asked = pc.field(groups.name).isin(_arrow_values(groups))
+        return _frame(self.read(name, columns, is_asked))
 
-def with_records(
-    rule: FindingRule, rows: pa.Table, known_records: KnownRecords | None
-) -> pl.DataFrame:
+    def places(self, source: str, among: pl.Series) -> pl.DataFrame:
+        """Return `_places` of a source, of some values of the first column of its key."""
+        key = next(iter(record_sources()[source].on))
+
+        def read(name: str, columns: Sequence[str], offsets: pl.Series | None) -> pl.DataFrame:
+            column, values = (key, among) if offsets is None else (_OFFSET, offsets)
+            asked = _arrow_values(values.drop_nulls().unique())
+            return _frame(self.read(name, columns, pc.field(column).isin(asked)))
+
+        return _places(record_sources()[source], self.names, read)
+
+
+class HeldRecords:
+    """Tables that are here, of which rules share what is looked for.
+
+    Attributes:
+        names: The tables that are there.
+    """
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        self.names = frozenset(tables)
+        self._tables = tables
+        self._places: dict[str, pl.DataFrame] = {}
+
+    def types(self, name: str, columns: Sequence[str], groups: pl.Series) -> pl.DataFrame:
+        """Return columns of the rows of a table that are of some groups."""
+        return self._tables[name].select(columns).join(groups.to_frame(), groups.name, "semi")
+
+    def places(self, source: str, _: pl.Series) -> pl.DataFrame:
+        """Return `_places` of a source, of all groups: it is sorted and joined once."""
+        if source not in self._places:
+            self._places[source] = _places(record_sources()[source], self.names, self._read)
+        return self._places[source]
+
+    def _read(self, name: str, columns: Sequence[str], _: pl.Series | None) -> pl.DataFrame:
+        return self._tables[name].select(columns)
+
+
+Records = KnownRecords | HeldRecords
+
+
+def with_records(rule: FindingRule, rows: pa.Table, known_records: Records | None) -> pl.DataFrame:
     """Add to the rows of a rule the record that each rests on.
 
     Args:
@@ -76,11 +118,10 @@ def with_records(
     """
     found = [_own(rule.record, rows)]
     if known_records is not None and rows.num_rows:
-        sources = [record_sources()[each] for each in rule.record_of]
         found += [
             _joined(each, rows, known_records)
-            for each in sources
-            if each.table in known_records.names
+            for each in rule.record_of
+            if record_sources()[each].table in known_records.names
         ]
     together = found[0]
     for each in found[1:]:
@@ -108,16 +149,6 @@ def columns_of_records() -> dict[str, list[str]]:
         log = [_LOG] if _has_logs(name) else []
         columns[name] = list(dict.fromkeys(["group_id", *read, *log]))
     return columns
-
-
-def held_records(tables: Mapping[str, pa.Table]) -> KnownRecords:
-    """Return tables that are here as what knows where records are."""
-    known = {name: ds.dataset(rows) for name, rows in tables.items()}
-
-    def read(name: str, columns: Sequence[str], where: pc.Expression) -> pa.Table:
-        return known[name].to_table(list(columns), filter=where)
-
-    return KnownRecords(frozenset(known), read)
 
 
 def columns_read(source: RecordSource) -> list[str]:
@@ -171,9 +202,10 @@ def _completed(records: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _joined(source: RecordSource, rows: pa.Table, known_records: KnownRecords) -> pl.DataFrame:
+def _joined(name: str, rows: pa.Table, known_records: Records) -> pl.DataFrame:
     """Return the record of a source for each row, null where there is none."""
-    keys = {each: rows[mine] for each, mine in source.on.items() if mine in rows.column_names}
+    source = record_sources()[name]
+    keys = {each: mine for each, mine in source.on.items() if mine in rows.column_names}
     if len(keys) < len(source.on):
         return pl.DataFrame(
             {
@@ -181,69 +213,75 @@ def _joined(source: RecordSource, rows: pa.Table, known_records: KnownRecords) -
                 for name, kind in _RECORD_COLUMNS.items()
             }
         )
-    first = next(iter(source.on))
-    values = pc.unique(pc.drop_null(keys[first].combine_chunks()))
-    table = _frame(
-        known_records.read(
-            source.table,
-            columns_read(source),
-            pc.field(first).isin(values) & _of_log(source.table, source),
-        )
-    )
-    asked = pl.DataFrame({name: pl.from_arrow(column) for name, column in keys.items()})
-    table = table.drop_nulls(source.offset).sort(source.offset)
-    table = table.cast(asked.schema)
+    asked = pl.DataFrame({_of_key(each): _column(rows, mine) for each, mine in keys.items()})
+    places = known_records.places(name, asked.to_series(0)).cast(asked.schema)
+    found = asked.join(places, on=asked.columns, how="left", maintain_order="left")
+    return found.select(_RECORD_COLUMNS.names())
+
+
+def _of_key(name: str) -> str:
+    return f"{name} of key"
+
+
+_ReadAmong = Callable[[str, Sequence[str], pl.Series | None], pl.DataFrame]
+"""Reads columns of a table: where offsets are given, of records that may be at one of these."""
+
+
+def _places(source: RecordSource, names: frozenset[str], read: _ReadAmong) -> pl.DataFrame:
+    """Return where the records of a source are: its key, and the place of the one that counts.
+
+    Args:
+        source: The source.
+        names: The tables that are there.
+        read: Reads one.
+    """
+    table = read(source.table, _with_log(source.table, columns_read(source)), None)
     position = {"partition": source.partition, "offset": source.offset}
     position |= {} if source.at is None else {"at": source.at}
     position |= {} if source.located_by else {each: each for each in LOCATION}
-    theirs = {each: f"{each} of key" for each in source.on}
-    picked = table.select(
-        *(pl.col(each).alias(key) for each, key in theirs.items()),
-        *(pl.col(mine).alias(name) for name, mine in position.items()),
-    ).unique(list(theirs.values()), keep="first" if source.take == FIRST else "last")
-    found = asked.rename(theirs).with_row_index(_ROW)
-    found = found.join(picked, on=list(theirs.values()), how="left")
-    if source.located_by in known_records.names:
-        found = _located(source.located_by, source, found, known_records)
-    log = pl.when(pl.col("offset").is_not_null()).then(pl.lit(source.log))
-    return (
-        found.sort(_ROW)
-        .with_columns(log.alias("topic"))
-        .with_columns(
-            pl.lit(None, dtype).alias(name)
-            for name, dtype in _RECORD_COLUMNS.items()
-            if name not in found.columns and name != "topic"
+    theirs = [_of_key(each) for each in source.on]
+    places = (
+        table.filter(_of_log(source.table, source))
+        .drop_nulls(source.offset)
+        .sort(source.offset)
+        .select(
+            *(pl.col(each).alias(key) for each, key in zip(source.on, theirs, strict=True)),
+            *(pl.col(mine).alias(name) for name, mine in position.items()),
         )
-        .select(pl.col(name).cast(dtype) for name, dtype in _RECORD_COLUMNS.items())
+        .unique(theirs, keep="first" if source.take == FIRST else "last")
+    )
+    if source.located_by in names:
+        places = _located(source.located_by, source, places, read)
+    return places.select(
+        *theirs,
+        *(
+            (pl.col(name) if name in places.columns else pl.lit(None)).cast(kind).alias(name)
+            for name, kind in _RECORD_COLUMNS.items()
+            if name != "topic"
+        ),
+        pl.lit(source.log).alias("topic"),
     )
 
 
 def _located(
-    table: str, source: RecordSource, records: pl.DataFrame, known_records: KnownRecords
+    table: str, source: RecordSource, records: pl.DataFrame, read: _ReadAmong
 ) -> pl.DataFrame:
     """Add copy, segment and batch of records, and when they were written."""
-    at = _written_at(table)
-    offsets = records["offset"].drop_nulls().unique().to_arrow().cast(pa.int64())
-    rows = _frame(
-        known_records.read(
-            table,
-            _columns_located(table),
-            pc.field("record_offset").isin(offsets) & _of_log(table, source),
-        )
+    rows = read(table, _with_log(table, _columns_located(table)), records["offset"])
+    places = rows.filter(_of_log(table, source)).select(
+        pl.col("coordinator_partition").cast(records.schema["partition"]).alias("partition"),
+        pl.col(_OFFSET).cast(records.schema["offset"]).alias("offset"),
+        *LOCATION,
+        pl.col(_written_at(table)).alias("located_at"),
     )
-    places = rows.rename({"coordinator_partition": "partition", "record_offset": "offset"})
-    places = places.rename({at: "located_at"}).unique(list(_PLACE), keep="first")
-    joined = records.join(
-        places.cast({"partition": records.schema["partition"], "offset": records.schema["offset"]}),
-        on=list(_PLACE),
-        how="left",
-    )
+    places = places.join(records, on=list(_PLACE), how="semi").unique(list(_PLACE), keep="first")
+    joined = records.join(places, on=list(_PLACE), how="left")
     times = [each for each in ("at", "located_at") if each in joined.columns]
     return joined.with_columns(pl.coalesce(times).alias("at")).drop("located_at")
 
 
 def _columns_located(table: str) -> list[str]:
-    return ["coordinator_partition", "record_offset", *LOCATION, _written_at(table)]
+    return ["coordinator_partition", _OFFSET, *LOCATION, _written_at(table)]
 
 
 def _written_at(table: str) -> str:
@@ -254,9 +292,18 @@ def _has_logs(name: str) -> bool:
     return any(each.name == _LOG for each in contract(name).columns)
 
 
-def _of_log(name: str, source: RecordSource) -> pc.Expression:
+def _with_log(name: str, columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*columns, *([_LOG] if _has_logs(name) else [])]))
+
+
+def _of_log(name: str, source: RecordSource) -> pl.Expr:
     """Return which rows are of the log of a source: some tables have records of several."""
-    return pc.field(_LOG) == source.log if _has_logs(name) else pc.scalar(True)  # noqa: FBT003
+    return pl.col(_LOG) == source.log if _has_logs(name) else pl.lit(True)  # noqa: FBT003
+
+
+def _arrow_values(values: pl.Series) -> pa.Array:
+    """Return values as Arrow has them in tables."""
+    return values.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def _column(rows: pa.Table, name: str) -> pl.Series:

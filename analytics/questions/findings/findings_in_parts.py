@@ -27,7 +27,7 @@ from analytics.questions.findings.advice import (
 )
 from analytics.questions.findings.configured_rules import Suppression, accepted_together, suppressed
 from analytics.questions.findings.ended_lines import Elections
-from analytics.questions.findings.evidence import KnownRecords, held_records
+from analytics.questions.findings.evidence import HeldRecords, KnownRecords, Records
 from analytics.questions.findings.finding_rows import rows_of
 from analytics.questions.findings.found import FINDINGS, WORST_FIRST, findings, in_order
 from analytics.questions.findings.incidents import (
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _GROUP: Final = OF_GROUP[0]
 _PART: Final = "rule_findings"
 
-AT_ONCE: Final = 20_000
+AT_ONCE: Final = 50_000
 """So many findings are held together when they are read: their texts are long."""
 
 FindingCounts = Mapping[tuple[str, str], int]
@@ -108,7 +108,7 @@ class Judgement:
     def left(
         self,
         tables: JudgedTables,
-        records: KnownRecords | None = None,
+        records: Records | None = None,
         given_back: Mapping[str, RestoreCommands] | None = None,
     ) -> tuple[pa.Table, pa.Table]:
         """Return the findings in tables that are held, and what of them is accepted."""
@@ -208,10 +208,11 @@ def _findings_of_part(
     given_back: Mapping[str, RestoreCommands],
     rows: Mapping[str, pl.DataFrame],
 ) -> PartAnswer:
-    found = records_in(judgement.rules, rows)
-    records = {name: arrow_rows(each) for name, each in found.items()}
-    tables = {each.table: arrow_rows(rows[each.table]) for each in judgement.rules}
-    left, accepted = judgement.left(tables, held_records(records), given_back)
+    records = HeldRecords(records_in(judgement.rules, rows))
+    # Several rules are about the same table.
+    names = dict.fromkeys(each.table for each in judgement.rules)
+    tables = {each: arrow_rows(rows[each]) for each in names}
+    left, accepted = judgement.left(tables, records, given_back)
     return PartAnswer({_PART: polars_rows(left)}, judgement.summed(left, accepted))
 
 

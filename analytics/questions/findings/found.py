@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
 
@@ -24,7 +24,7 @@ from analytics.questions.findings.advice import (
     lost_spans,
     shared_commands,
 )
-from analytics.questions.findings.evidence import KnownRecords, with_records
+from analytics.questions.findings.evidence import Records, with_records
 from analytics.questions.findings.finding_rows import (
     RECORDS,
     SINCE,
@@ -79,7 +79,7 @@ def findings(
     as_of: datetime,
     phrasing: Phrasing,
     asked_of: Mapping[str, str],
-    known_records: KnownRecords | None = None,
+    known_records: Records | None = None,
     given_back: Mapping[str, RestoreCommands] = MappingProxyType({}),
 ) -> pa.Table:
     """Apply rules to tables.
@@ -156,7 +156,7 @@ class _Words:
 
 
 def _of_rule(
-    rule: FindingRule, chosen: pa.Table, words: _Words, known_records: KnownRecords | None
+    rule: FindingRule, chosen: pa.Table, words: _Words, known_records: Records | None
 ) -> Iterator[pa.Table]:
     """Yield the findings of a rule, some at a time."""
     if not chosen.num_rows:
@@ -207,6 +207,8 @@ def _shortest(threshold: float) -> float:
     return int(threshold) if threshold == int(threshold) else threshold
 
 
+_ID_BYTES: Final = 8
+"""So much of a digest tells findings apart."""
 _NOT_PLAIN: Final = r'["\\\x00-\x1f]'
 """What JSON cannot have within a text as it is."""
 
@@ -222,8 +224,8 @@ def _finding_ids(rule: str, names: Mapping[str, pl.Series]) -> pl.Series:
     begin = f"[{json.dumps(rule, ensure_ascii=False)}, "
     objects = pl.concat_str(pl.lit(begin), pl.concat_str(pl.all(), separator=", "), pl.lit("]"))
     of_objects = texts.select(objects.cast(pl.Binary)).to_series()
-    digests = [hashlib.sha256(each).hexdigest()[:16] for each in of_objects.to_list()]
-    return rule + "-" + pl.Series(digests, dtype=pl.String)
+    digests = [sha256(each).digest()[:_ID_BYTES] for each in of_objects.to_list()]
+    return rule + "-" + pl.Series(digests, dtype=pl.Binary).bin.encode("hex")
 
 
 def _as_json(texts: pl.Series) -> pl.Series:

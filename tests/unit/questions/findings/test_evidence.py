@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analytics.questions.findings.evidence import KnownRecords, columns_read
+from analytics.contracts import polars_rows
+from analytics.questions.findings.evidence import HeldRecords, KnownRecords, Records, columns_read
 from analytics.questions.findings.found import findings
 from schemas import table, tables
 from schemas.finding_rules import (
@@ -61,6 +62,11 @@ def known(**rows: list[dict[str, Any]]) -> KnownRecords:
     return KnownRecords(frozenset(held), read)
 
 
+def held(**rows: list[dict[str, Any]]) -> HeldRecords:
+    tables = {name: pa.Table.from_pylist(each, schema_of(name)) for name, each in rows.items()}
+    return HeldRecords({name: polars_rows(each) for name, each in tables.items()})
+
+
 def commit(partition: int, offset: int, at: int) -> dict[str, Any]:
     place = {**PLACE, "partition": partition, "coordinator_partition": 7, "record_offset": offset}
     return {**place, "commit_timestamp": minute(at)}
@@ -70,7 +76,7 @@ def located(record: dict[str, Any], copy: str = "broker-1") -> dict[str, Any]:
     return {**record, "copy": copy, "segment": "0.log", "batch_position": 61}
 
 
-def found(records: KnownRecords | None, *partitions: int, of: FindingRule | None = None) -> Any:
+def found(records: Records | None, *partitions: int, of: FindingRule | None = None) -> Any:
     rows = [{**PLACE, "partition": each} for each in partitions]
     asked = {"lag": pa.Table.from_pylist(rows, schema_of("lag"))}
     (one,) = findings([of or rule()], asked, NOON, {}, {}, records).to_pylist()
@@ -92,6 +98,30 @@ def test_the_commit_that_counts_is_the_evidence_and_its_time_the_beginning() -> 
     where = {"copy": "broker-1", "segment": "0.log", "batch_position": 61}
     assert one["evidence"] == [record(5, **where), record(4)]
     assert one["since"] == minute(2), "the earliest of all rows of the finding, and of no other"
+
+
+def test_tables_that_are_held_tell_every_rule_what_those_that_are_read_tell_it() -> None:
+    other = {"group_id": "another group"}
+    commits = [commit(0, 5, at=3), commit(1, 4, at=2), {**commit(0, 6, at=1), **other}]
+    taken = {**PLACE, "partition": 3, "coordinator_partition": 7}
+    rows = {
+        "committed_offsets": commits,
+        "offset_history": [
+            located({**commits[0], "effective_timestamp": minute(3)}),
+            located({**commits[2], "effective_timestamp": minute(1)}, "broker-2"),
+        ],
+        "assignment_history": [
+            {**taken, "from_offset": 8, "from_timestamp": minute(1)},
+            {**taken, "from_offset": 12, "from_timestamp": minute(4)},
+        ],
+        "group_events": [
+            located({**taken, "record_offset": 12, "log": "__share_group_state"}, "another log"),
+            located({**taken, "record_offset": 12, "log": OFFSETS}),
+        ],
+    }
+    here = held(**rows)
+    for partitions in ([0, 1], [3], [1], [9], [0, 3, 9]):
+        assert found(here, *partitions) == found(known(**rows), *partitions)
 
 
 def test_since_is_of_all_rows_also_of_those_beyond_the_records_that_are_named() -> None:
