@@ -8,7 +8,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 import hypothesis
 import pytest
@@ -30,6 +31,9 @@ Groupscope = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # Every JVM of the tests lives for seconds: optimising its code would cost more than it gains.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# Only packages of the tests bring it; jsonschema would load it, and it compiles 38 grammars first.
+sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 
 # Text is as wide as the page that is not known, whatever terminal tests run in.
 os.environ.pop("COLUMNS", None)
