@@ -163,7 +163,7 @@ class BucketPass:
         buckets: All records, in parts that fit into memory.
         records: The folder in which they are laid out.
         attempts: What names of the files there end with that count.
-        kept: By name of each bucket the attempt that kept it.
+        attempts_before: By name of each bucket the attempt that kept it.
         staging: Where tasks write.
     """
 
@@ -175,7 +175,7 @@ class BucketPass:
     buckets: Sequence[Bucket]
     records: str
     attempts: frozenset[str]
-    kept: Mapping[str, Sequence[str]]
+    attempts_before: Mapping[str, Sequence[str]]
     staging: str
 
     @property
@@ -200,7 +200,7 @@ class BucketPass:
         here |= {name: each.of_bucket(number) for name, each in self.apart.items()}
         here |= {
             name: get_value(_beside(self.staging, name, attempts[number]))
-            for name, attempts in self.kept.items()
+            for name, attempts in self.attempts_before.items()
         }
         here |= resolve(self.work.of_buckets, {**self.inputs, **here})
         parts: list[Part] = []
@@ -213,18 +213,18 @@ class BucketPass:
         keep_tables(written_steps(self.work), here, keep)
         return Report(number, parts, self._put_beside(here))
 
-    def _put_beside(self, made: Mapping[str, Any]) -> str | None:
+    def _put_beside(self, results: Mapping[str, Any]) -> str | None:
         """Write what is not of tables; return the attempt, None where there is nothing."""
         if not (self.work.gathered or self.work.keeps):
             return None
         attempt = uuid.uuid4().hex
-        gathered = {name: made[name] for name in self.work.gathered - self.by_partition}
+        gathered = {name: results[name] for name in self.work.gathered - self.by_partition}
         put_value_at(_beside(self.staging, _GATHERED, attempt), gathered)
         for name in self.work.keeps:
-            put_value_at(_beside(self.staging, name, attempt), made[name])
+            put_value_at(_beside(self.staging, name, attempt), results[name])
         for name in self.work.gathered & self.by_partition:
             with BucketFiles(_partitions_of(self.staging, name), name, f"0-{attempt}") as files:
-                files.add(made[name], pl.col(_HOME).cast(pl.Int64))
+                files.add(results[name], pl.col(_HOME).cast(pl.Int64))
         return attempt
 
 
@@ -274,7 +274,7 @@ class PartitionStep:
     def run(self, number: int) -> str:
         """Make it of one partition; return what the names of this attempt's files end with."""
         attempt, partition = uuid.uuid4().hex, self.partitions[number]
-        rows = self.made(
+        rows = self.result(
             lambda name: list(
                 rows_of_bucket(_partitions_of(self.staging, name), partition, name, self.attempts)
             )
@@ -290,11 +290,11 @@ class PartitionStep:
         """The folder of what is made."""
         return f"{self.staging}/apart-{self.step.output}"
 
-    def made(self, rows_of: Callable[[str], list[pl.DataFrame]]) -> pl.DataFrame:
+    def result(self, rows_of: Callable[[str], list[pl.DataFrame]]) -> pl.DataFrame:
         """Return what is made of rows by name."""
         taken = (self.inputs[n] if n in self.inputs else rows_of(n) for n in self.step.inputs)
-        made: pl.DataFrame = self.step.function(*taken)
-        return made
+        rows: pl.DataFrame = self.step.function(*taken)
+        return rows
 
 
 def replay_in_tasks(
@@ -334,7 +334,7 @@ def replay_in_tasks(
             names = {name for step in each.of_buckets for name in step.inputs}
             needed = {name: value for name, value in made.once.items() if name in names}
             of_groups = {name: value for name, value in apart.items() if name in names}
-            again = {name: kept[name] for name in each.takes}
+            again = {name: kept[name] for name in each.reads}
             records = laid.place, laid.attempts
             work = BucketPass(
                 each, needed, of_groups, by_partition, cut, buckets, *records, again, staging
@@ -368,7 +368,7 @@ def _by_partition(
     partitions = sorted(set(chain.from_iterable(map(buckets_in, rows))))
     work = PartitionStep(step, inputs, partitions, attempts, buckets, staging)
     found = frozenset[str](run(put_value(staging, work), len(partitions)) if partitions else ())
-    return RowsApart(work.place, step.output, found, work.made(lambda _: []))
+    return RowsApart(work.place, step.output, found, work.result(lambda _: []))
 
 
 def _gathered(

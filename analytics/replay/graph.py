@@ -61,7 +61,7 @@ class Pass:
         tables: What of it are rows of tables.
         once: Steps after all buckets.
         keeps: What of it later passes read again.
-        takes: What of earlier passes is read again.
+        reads: What of earlier passes is read again.
     """
 
     of_buckets: tuple[TableStep, ...]
@@ -69,7 +69,7 @@ class Pass:
     tables: frozenset[str]
     once: tuple[TableStep, ...]
     keeps: frozenset[str] = frozenset()
-    takes: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
 
 
 def passes(steps: Sequence[TableStep]) -> list[Pass]:
@@ -122,14 +122,14 @@ def passes(steps: Sequence[TableStep]) -> list[Pass]:
 
 
 def _needed(
-    makers: Mapping[str, TableStep], names: Iterable[str], kept: Collection[str]
+    makers: Mapping[str, TableStep], names: Iterable[str], ready: Collection[str]
 ) -> set[str]:
     """Return what has to be made of a bucket for what is named, beside what was kept of it."""
     found = set[str]()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name in kept or name in found:
+        if name in ready or name in found:
             continue
         if name in makers and not makers[name].once:
             found.add(name)

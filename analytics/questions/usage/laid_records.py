@@ -55,7 +55,7 @@ _TASK_BYTES: Final = 32 << 20
 """Of decoded tables: what a task reads."""
 _PLAIN: Final = pl.Schema({**RECORD, "topic": pl.String(), "table": pl.String()})
 """The dictionaries of several batches of one Arrow file must be one."""
-_LAID: Final = pl.Schema({**_PLAIN, **MARKED})
+_MARKED_ROWS: Final = pl.Schema({**_PLAIN, **MARKED})
 _GROUP: Final = pl.coalesce("group_id", pl.col("offset").cast(pl.String))
 """Records without a group are in any part."""
 
@@ -68,7 +68,7 @@ class _File(NamedTuple):
 
 
 @dataclass
-class Seen:
+class LogSightings:
     """What is seen of whole logs while their records are read.
 
     Attributes:
@@ -89,11 +89,11 @@ class Seen:
         self.appended.add(records)
         self.names.add(records)
 
-    def add_seen(self, seen: Seen) -> None:
+    def add_sightings(self, others: LogSightings) -> None:
         """Take what was seen of other records."""
-        self.sums.add_sums(seen.sums)
-        self.appended.add_found(seen.appended.rows)
-        self.names.found.update(seen.names.found)
+        self.sums.add_sums(others.sums)
+        self.appended.add_found(others.appended.rows)
+        self.names.found.update(others.names.found)
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class UsageRecords(TaskRows):
     Attributes:
         space: The workspace with the decoded tables.
         lists: By table the lists whose items are counted, as Parquet's paths.
-        seen: Is shown all of them.
+        sightings: Are shown all of them.
     """
 
     space: Workspace
     lists: Mapping[str, Sequence[str]]
-    seen: Seen
+    sightings: LogSightings
     group = _GROUP
 
     @cached_property
@@ -130,7 +130,7 @@ class UsageRecords(TaskRows):
         yield _PLAIN.to_frame()
         for each in self.files:
             for rows in read_records(self.space, each, self.lists):
-                self.seen.add(rows)
+                self.sightings.add(rows)
                 yield rows.cast(_PLAIN)
 
     def lay_out(self, folder: str, name: str, parts: int, run_tasks: RunTasks) -> LaidOut:
@@ -139,7 +139,7 @@ class UsageRecords(TaskRows):
         Raises:
             WorkspaceError: A table is damaged, or lacks a column.
         """
-        seen, tasks = self.seen, _tasks(self.files)
+        seen, tasks = self.sightings, _tasks(self.files)
         times = CommitTimes(self.space, tasks)
         latest = run_tasks(len(tasks), partial(run_task, put_value(folder, times)))
         layout = UsageLayout(
@@ -154,9 +154,9 @@ class UsageRecords(TaskRows):
         )
         found = run_tasks(len(tasks), partial(run_task, put_value(folder, layout)))
         for _, told in found:
-            seen.add_seen(told)
+            seen.add_sightings(told)
         seen.are_marked = True
-        return LaidOut(_LAID.to_frame(), frozenset(attempt for attempt, _ in found))
+        return LaidOut(_MARKED_ROWS.to_frame(), frozenset(attempt for attempt, _ in found))
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class UsageLayout:
     names: Selection
     into: tuple[str, str, int]
 
-    def run(self, number: int) -> tuple[str, Seen]:
+    def run(self, number: int) -> tuple[str, LogSightings]:
         """Lay out one task's files; return what names of its files end with, and what was seen."""
         attempt, (folder, name, parts) = uuid.uuid4().hex, self.into
         appended = AppendTimes(self.limit_ms, self.latest[number])
@@ -222,14 +222,16 @@ class UsageLayout:
                     transactions = markers.behind(rows)
                     part = LogSums(transactions, self.complete_from)
                     part.add(rows)
-                    sums.add_sums(part.told())
+                    sums.add_sums(part.summed())
                     appended.add(rows)
                     names.add(rows)
-                    marked = transactions.outcomes(rows).select(_LAID.names()).cast(_LAID)
+                    marked = (
+                        transactions.outcomes(rows).select(_MARKED_ROWS.names()).cast(_MARKED_ROWS)
+                    )
                     files.add(marked, number_of)
         told = AppendTimes(self.limit_ms)
         told.add_found(appended.rows)
-        return attempt, Seen(sums.told(), told, names)
+        return attempt, LogSightings(sums.summed(), told, names)
 
 
 class _Markers:

@@ -307,7 +307,7 @@ class LogSums:
         self._ends += sums._ends
         self._since += sums._since
 
-    def told(self) -> LogSums:
+    def summed(self) -> LogSums:
         """Return the same without what it was made with, as short as it can be told."""
         ends, since = [self._by_marker], [self.since]
         return LogSums(Transactions.none(), {}, self.without_bytes, ends, since)

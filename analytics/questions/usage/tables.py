@@ -43,7 +43,7 @@ from analytics.questions.usage.bucket_answers import (
 from analytics.questions.usage.clock_differences import AppendTimes, clock_differences
 from analytics.questions.usage.deletions import OFFSETS_COLUMNS, clusters_of
 from analytics.questions.usage.key_usage import KnownLogs, topic_usage
-from analytics.questions.usage.laid_records import Seen, UsageRecords, parts_of_records
+from analytics.questions.usage.laid_records import LogSightings, UsageRecords, parts_of_records
 from analytics.questions.usage.log_cleaning import (
     CopyOfLog,
     bounds_of,
@@ -298,7 +298,7 @@ def _of_buckets(
     runner: PartRunner,
 ) -> _BucketResults:
     rules = settings.rules
-    seen = Seen(
+    seen = LogSightings(
         LogSums(Transactions.in_workspace(space), _complete(copies_of_logs(manifest, {}, now_ms))),
         AppendTimes(clock_limit(settings)),
         NamesThere(request.groups),
@@ -325,11 +325,11 @@ def _of_buckets(
     return _BucketResults(answers, question, logs, seen.sums.markers, seen.appended.rows)
 
 
-def _known(logs: list[CopyOfLog], seen: Seen, settings: LogSettings) -> KnownLogs:
+def _known(logs: list[CopyOfLog], sightings: LogSightings, settings: LogSettings) -> KnownLogs:
     leading = {each.place: each for each in logs if each.is_leading}
-    sums = seen.sums
+    sums = sightings.sums
     return KnownLogs(
-        Transactions.none() if seen.are_marked else sums.transactions,
+        Transactions.none() if sightings.are_marked else sums.transactions,
         bounds_of(logs, settings),
         sums.complete_from,
         sums.since,

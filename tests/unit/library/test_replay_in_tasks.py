@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +44,17 @@ def decoded(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Wo
 def without_times(failover_dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """Return the same of tombstones without a time, as message format 0 wrote them."""
     space = decoded_here([str(failover_dump)], tmp_path_factory.mktemp("decoded"))
-    tombstones = 0
+    tombstones, told = 0, Path(space.location, "manifest.json")
+    manifest = json.loads(told.read_text())
     for path in Path(space.location).glob("decoded/offset_commit/*.parquet"):
         rows = pq.read_table(path, partitioning=None)
-        at = pc.if_else(
-            rows["is_tombstone"], pa.scalar(None, rows["timestamp"].type), rows["timestamp"]
-        )
-        tombstones += pc.sum(rows["is_tombstone"]).as_py() or 0
-        pq.write_table(rows.set_column(rows.column_names.index("timestamp"), "timestamp", at), path)
+        time, is_tombstone = rows["timestamp"], rows["is_tombstone"]
+        without = pc.if_else(is_tombstone, pa.scalar(None, time.type), time)
+        tombstones += pc.sum(is_tombstone).as_py() or 0
+        place = rows.column_names.index("timestamp")
+        pq.write_table(rows.set_column(place, "timestamp", without), path)
+        manifest["files"][str(path.relative_to(space.location))] = path.stat().st_size
+    told.write_text(json.dumps(manifest))
     assert tombstones
     return space
 

@@ -116,7 +116,7 @@ def test_what_is_kept_of_a_bucket_is_made_once() -> None:
     bounds = TableStep("bounds", len, ("removed",), once=True, by_partition=True)
     steps = [gone, removed, named, topics, purges, first, history, bounds]
     found = [
-        ([step.output for step in each.of_buckets], set(each.keeps), set(each.takes))
+        ([step.output for step in each.of_buckets], set(each.keeps), set(each.reads))
         for each in passes(steps)[1:]
     ]
     assert found == [
