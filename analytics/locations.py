@@ -247,17 +247,17 @@ def move_folder(filesystem: FileSystem, source: str, target: str) -> None:
             filesystem.move(info.path, place)
 
 
-def remove_all_but(filesystem: FileSystem, folder: str, kept: Collection[str]) -> None:
+def remove_all_but(filesystem: FileSystem, folder: str, files: Collection[str]) -> None:
     """Delete what is in a folder, but for files that stay where they are.
 
     Args:
         filesystem: Where it is.
         folder: Its path there; it need not be there.
-        kept: Paths of files; where none is in the folder, it goes as a whole.
+        files: Paths of those that stay; where none is in the folder, it goes as a whole.
     """
     from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - as above
 
-    staying = [each for each in kept if each.startswith(f"{folder}/")]
+    staying = [each for each in files if each.startswith(f"{folder}/")]
     if not staying:
         if filesystem.get_file_info(folder).type is FileType.Directory:
             filesystem.delete_dir(folder)
