@@ -2,6 +2,16 @@
 
 Each coordinator is asked for its groups, many at once, by the requests of their type; answers are
 rows of `cluster_answers`, a field each, so that what a dump says can be laid beside them.
+
+The file of what a cluster answered of its groups: rows of `cluster_answers`, as Arrow has them.
+
+It is written as answers come, some groups at a time, and read whole columns at a time.
+
+How a cluster is asked for its groups: what kafka-python has, and what it lacks.
+
+It lacks the messages by which groups of newer protocols are described; `messages` has them in the
+form that it reads, and its own classes read and write them. Names, types and api keys are Kafka's
+(``clients/src/main/resources/common/message``), of KIP-848, KIP-932 and KIP-1071.
 """
 
 from __future__ import annotations
@@ -9,21 +19,133 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from analytics.snapshot.answer_file import AnswerRows, Place
+import pyarrow as pa
+from pyarrow import ipc
+
+from analytics.dump.files.cluster_answers import ANSWERS
 from analytics.snapshot.cluster_connection import (
     ClusterConnection,
     NotAnsweredError,
     error_name,
     is_passing,
 )
-from analytics.snapshot.group_messages import message
 
 if TYPE_CHECKING:
-    from analytics.snapshot.answer_file import AnswerWriter
     from schemas.snapshot import ListedGroup
+
+    Clock = Callable[[], datetime]
+
+
+_NAMES: Final = tuple(each for each in ANSWERS.names if each not in ("look", "answered_at"))
+Place = tuple[str | None, str | None, int | None]
+"""Member, topic and partition."""
+NOWHERE: Final[Place] = (None, None, None)
+
+
+@dataclass
+class AnswerRows:
+    """Rows that were answered together.
+
+    Attributes:
+        columns: By name, without `look` and `answered_at`.
+    """
+
+    columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _NAMES})
+
+    def add(
+        self,
+        kind: str,
+        group: str | None,
+        name: str,
+        value: str | None,
+        *,
+        at: Place = NOWHERE,
+        error: str | None = None,
+    ) -> None:
+        """Add a row; there is none where nothing, or an empty text, was answered and none refused.
+
+        Args:
+            kind: What it is about.
+            group: The group.
+            name: Of the field.
+            value: The answer.
+            at: Member, topic and partition, as far as it is about one.
+            error: Why there is none.
+        """
+        if not value and error is None:
+            return
+        row = (kind, group, *at, name, value, error)
+        for column, each in zip(self.columns.values(), row, strict=True):
+            column.append(each)
+
+
+class AnswerWriter:
+    """Writes rows of one look at the cluster, each with the time when they were all there."""
+
+    def __init__(self, writer: ipc.RecordBatchFileWriter, clock: Clock, look: int) -> None:
+        self._writer, self._clock, self._look = writer, clock, look
+
+    def rows(self) -> AnswerRows:
+        """Return rows to be filled."""
+        return AnswerRows()
+
+    def write(self, rows: AnswerRows) -> None:
+        """Write rows."""
+        count = len(rows.columns[_NAMES[0]])
+        columns = {
+            "look": [self._look] * count,
+            "answered_at": [self._clock()] * count,
+            **rows.columns,
+        }
+        batch = pa.RecordBatch.from_pydict(columns, schema=ANSWERS)
+        if batch.num_rows:
+            self._writer.write_batch(batch)
+
+
+@contextmanager
+def answer_writer(path: Path, clock: Clock, look: int) -> Iterator[AnswerWriter]:
+    """Hand over what writes a file of answers."""
+    options = ipc.IpcWriteOptions(compression="zstd")
+    with ipc.new_file(str(path), ANSWERS, options=options) as writer:
+        yield AnswerWriter(writer, clock, look)
+
+
+_PACKAGE: Final = f"{__package__}.messages"
+LACKING: Final = (
+    "ConsumerGroupDescribe",
+    "ShareGroupDescribe",
+    "StreamsGroupDescribe",
+    "DescribeShareGroupOffsets",
+)
+"""Names of those that are in `messages`."""
+
+
+@cache
+def message(name: str) -> Any:  # noqa: ANN401 - untyped library
+    """Return a request of `LACKING` by its name, and have its response read.
+
+    A class is named as its message is: that is where the library looks for it.
+    """
+    from kafka.protocol.api_message import ApiMessage  # noqa: PLC0415 - optional
+
+    request, response = (
+        type(ApiMessage)(f"{name}{end}", (ApiMessage,), {"__slots__": ()}, load_json=_PACKAGE)
+        for end in ("Request", "Response")
+    )
+    # The library keeps only a weak reference to what reads a response.
+    _RESPONSES.append(response)
+    return request
+
+
+_RESPONSES: Final[list[Any]] = []
+
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 LISTED, DESCRIPTION, OFFSETS = "listed", "description", "offsets"
@@ -189,18 +311,20 @@ def _classic_rows(name: str, group: Any, rows: AnswerRows) -> None:  # noqa: ANN
     rows.add("group", name, "protocol", group.protocol_data or None)
     for each in group.members:
         rows.add("member", name, "member_id", each.member_id, at=(each.member_id, None, None))
-        for field in ("group_instance_id", "client_id", "client_host"):
+        for attribute in ("group_instance_id", "client_id", "client_host"):
             rows.add(
-                "member", name, field, getattr(each, field, None), at=(each.member_id, None, None)
+                "member",
+                name,
+                attribute,
+                getattr(each, attribute, None),
+                at=(each.member_id, None, None),
             )
         if group.protocol_type == CONSUMER and each.member_assignment:
             _assigned(name, each.member_id, _parsed(each.member_assignment), rows)
 
 
 def _parsed(assignment: bytes) -> Iterator[tuple[str, Sequence[int]]]:
-    from kafka.protocol.consumer.metadata import (  # noqa: PLC0415 - optional
-        ConsumerProtocolAssignment,
-    )
+    from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment  # noqa: PLC0415 - optional
 
     try:
         parsed = ConsumerProtocolAssignment.decode(bytes(assignment))
@@ -222,8 +346,10 @@ def _group_rows(name: str, group: Any, rows: AnswerRows) -> None:  # noqa: ANN40
         )
         static = getattr(each, "instance_id", None)
         rows.add("member", name, "group_instance_id", static, at=(each.member_id, None, None))
-        for field in ("client_id", "client_host", "rack_id"):
-            rows.add("member", name, field, getattr(each, field), at=(each.member_id, None, None))
+        for attribute in ("client_id", "client_host", "rack_id"):
+            rows.add(
+                "member", name, attribute, getattr(each, attribute), at=(each.member_id, None, None)
+            )
         topics = getattr(each.assignment, "topic_partitions", ())
         given = ((topic.topic_name, topic.partitions) for topic in topics)
         _assigned(name, each.member_id, given, rows)

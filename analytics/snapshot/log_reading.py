@@ -22,13 +22,20 @@ from analytics.snapshot.cluster_description import (
     log_edges,
     with_edges,
 )
-from analytics.snapshot.fetch_budget import SpentError
 from analytics.snapshot.fetched_batches import (
     LARGEST_BATCH,
     ForeignBatchesError,
     fetched_batches,
 )
-from analytics.snapshot.log_extents import HeldLog, LastBatch, Pace, Reading, Span, span_of
+from analytics.snapshot.log_extents import (
+    HeldLog,
+    LastBatch,
+    Pace,
+    Reading,
+    Span,
+    SpentError,
+    span_of,
+)
 from analytics.snapshot.log_folder import LogWriter
 
 if TYPE_CHECKING:

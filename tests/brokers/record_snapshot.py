@@ -13,12 +13,11 @@ from pathlib import Path
 
 import click
 
-from analytics.snapshot.answer_file import answer_writer
 from analytics.snapshot.client_properties import ClientSettings
 from analytics.snapshot.cluster_connection import ClusterConnection
 from analytics.snapshot.cluster_description import listed_groups
 from analytics.snapshot.earlier_snapshot import earlier_snapshot
-from analytics.snapshot.group_answers import asked_groups, write_group_answers
+from analytics.snapshot.group_answers import answer_writer, asked_groups, write_group_answers
 from analytics.snapshot.taking import Limits, take_snapshot
 from tests.support.recorded_cluster import recorder
 

@@ -13,7 +13,7 @@ from pyarrow import ipc
 
 from analytics.dump.files.cluster_answers import ANSWER_FILES, ANSWERS, answers_in_file
 from analytics.questions.cluster.question import CLUSTER, ClusterSettings
-from analytics.snapshot.records_since import TOPICS
+from analytics.snapshot.looks import TOPICS
 from groupscope import open_dump
 from tests.support.recorded_cluster import snapshot_of_recording
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analytics.snapshot.answer_file import AnswerRows
+from analytics.snapshot.group_answers import AnswerRows
 
 
 def test_an_empty_text_is_no_answer_as_it_is_none_in_a_record() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from analytics.snapshot import cluster_settings
+from analytics.snapshot import cluster_description
 from analytics.snapshot.cluster_connection import NotAnsweredError
-from analytics.snapshot.cluster_settings import (
+from analytics.snapshot.cluster_description import (
     BROKER,
     GROUP,
     TOPIC,
@@ -113,7 +113,7 @@ def test_each_broker_is_asked_itself() -> None:
 
 
 def test_many_are_asked_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_settings, "_AT_ONCE", 2)
+    monkeypatch.setattr(cluster_description, "_AT_ONCE", 2)
     cluster = cluster_of()
     found = described_configs(cluster, TOPIC, ["a", "b", "c"])
     assert [names for names, _ in cluster.asked] == [["a", "b"], ["c"]]
@@ -133,7 +133,7 @@ def test_what_is_refused_alike_is_said_once() -> None:
 def test_who_does_not_answer_is_not_asked_again_for_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cluster_settings, "_AT_ONCE", 1)
+    monkeypatch.setattr(cluster_description, "_AT_ONCE", 1)
     cluster = cluster_of(silence=True)
     _, unread = topics_with_configs(cluster, {name: topic(name) for name in ("a", "b")})
     assert len(cluster.asked) == 1

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from analytics.snapshot.fetch_budget import FetchBudget, SpentError
+from analytics.snapshot.log_extents import FetchBudget, SpentError
 
 _SECONDS = 30
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from analytics.snapshot.cluster_connection import NotAnsweredError
-from analytics.snapshot.fetch_budget import FetchBudget
-from analytics.snapshot.log_extents import Pace, Reading
+from analytics.snapshot.log_extents import FetchBudget, Pace, Reading
 from analytics.snapshot.log_folder import LogWriter
 from analytics.snapshot.log_reading import LogReader
 from schemas.snapshot import Partition

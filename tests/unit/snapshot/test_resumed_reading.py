@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.errors import InputNotRecognizedError
 from analytics.snapshot.earlier_snapshot import EarlierSnapshot, earlier_snapshot
-from analytics.snapshot.fetch_budget import FetchBudget
-from analytics.snapshot.log_extents import HeldLog, Pace, Reading
+from analytics.snapshot.log_extents import FetchBudget, HeldLog, Pace, Reading
 from analytics.snapshot.log_folder import LogWriter
 from analytics.snapshot.log_reading import LogReader
 from schemas.snapshot import Partition
