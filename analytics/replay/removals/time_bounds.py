@@ -49,8 +49,10 @@ def said_times(events: pl.DataFrame, partitions: Sequence[int]) -> pl.DataFrame:
     said = pl.coalesce(own, pl.when(pl.col("commit_ms") > 0).then("commit_ms"))
     is_bounded = (pl.col("event") == REMOVED) & pl.col("at").is_null()
     here = events.filter(pl.col("coordinator_partition").is_in(partitions))
+    # Where names are values of an `Enum`, each lot of groups has one of its own.
+    name = pl.col("group_id").cast(pl.String)
     return here.select(
-        pl.when(is_bounded).then("group_id").alias("group_id"), *_PLACE, said.alias("said_ms")
+        pl.when(is_bounded).then(name).alias("group_id"), *_PLACE, said.alias("said_ms")
     )
 
 
