@@ -68,12 +68,18 @@ def _manifest_there(space: Workspace, replayed: ReplayedWorkspace) -> Manifest |
     """Return the manifest of a workspace that was asked, or holds the same records.
 
     Others may have kept their answers meanwhile. None is any other workspace, and none at all.
+
+    Raises:
+        WorkspaceError: The workspace was asked, and a run that was cut off has written into it
+            since: nobody shall vouch for what it left.
     """
     is_asked = space.is_same_as(replayed.tables.workspace)
     try:
         there = space.manifest()
     except (WorkspaceError, CannotTellError):
-        return replayed.manifest.copy() if is_asked else None
+        if is_asked:
+            raise
+        return None
     return there if is_asked or _of_dump(there) == _of_dump(replayed.manifest) else None
 
 
@@ -87,10 +93,14 @@ def _of_dump(manifest: Manifest) -> Manifest:
 
 
 def _stored_parts(space: Workspace) -> list[Part]:
-    """Return the files of evaluations that are there."""
+    """Return the files of evaluations that are there, in the order in which they are numbered.
+
+    What a file system lists is in any order: files in another one would be moved.
+    """
     selector = fs.FileSelector(space.path(EVALUATIONS), allow_not_found=True, recursive=True)
+    paths = sorted(each.path for each in space.filesystem.get_file_info(selector))
     return [
-        Part(f"{EVALUATIONS}/{each.path.split('/')[-2]}", each.path, 0)
-        for each in space.filesystem.get_file_info(selector)
-        if each.path.endswith(".parquet")
+        Part(f"{EVALUATIONS}/{each.split('/')[-2]}", each, 0)
+        for each in paths
+        if each.endswith(".parquet")
     ]

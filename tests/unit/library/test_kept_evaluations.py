@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from analytics.errors import WorkspaceError
 from analytics.replayed.kept_evaluations import keep_evaluations
 from analytics.replayed.replayed_workspace import replayed_instant
 from analytics.tables.stored_tables import StoredTables
@@ -16,6 +18,7 @@ from jobs.workspaces.replayed import Replayed
 from tests.support.written_workspace import EMPTY
 
 SAID = {"time": "2026-11-21T09:12:30.000Z", "offsets": {"__consumer_offsets-17": 4711}}
+CHURN = "evaluations/group_churn"
 REPLAY = {"as_of": SAID, "kafka_version": "4.3"}
 
 
@@ -53,6 +56,32 @@ def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
     }
     assert kept["rebalances"]["as_of"] == SAID
     assert "replay" in space.manifest()
+
+
+def test_files_that_others_left_stay_where_they_are(tmp_path: Path) -> None:
+    """Of a run that is cut off nothing may be missing that it did not make."""
+    replayed = replayed_in(tmp_path)
+    space, many = replayed.tables.workspace, range(40)
+    staging = space.prepare()
+    Path(staging.location).mkdir()
+    parts = [Part(CHURN, f"{staging.location}/{number}", 1) for number in many]
+    for number, part in enumerate(parts):
+        pq.write_table(rows(str(number)), part.path)
+    kept = {"group_churn": {"as_of": SAID, "kafka_version": "4.3", "rows": len(many)}}
+    staging.publish(parts, [], {**replayed.manifest, "evaluations": kept})
+    before = {each: each.stat().st_ino for each in tmp_path.glob(f"{CHURN}/*")}
+    keep_evaluations(space, {"rebalances": rows("a")}, replayed)
+    assert {each: each.stat().st_ino for each in tmp_path.glob(f"{CHURN}/*")} == before
+    assert read(tmp_path, "group_churn") == [str(number) for number in many]
+
+
+def test_nobody_vouches_for_what_a_run_left_that_was_cut_off(tmp_path: Path) -> None:
+    replayed = replayed_in(tmp_path / "out")
+    space = replayed.tables.workspace
+    space.remove("manifest.json")
+    with pytest.raises(WorkspaceError, match="no run ever finished in it"):
+        keep_evaluations(space, {"rebalances": rows("a")}, replayed)
+    assert [each.name for each in (tmp_path / "out").iterdir()] == [".groupscope"]
 
 
 def test_a_workspace_of_evaluations_alone_claims_no_state(tmp_path: Path) -> None:
