@@ -231,12 +231,12 @@ class Workspace:
         self._check_files(checked.get("files", {}))
         return checked
 
-    def sizes_in(self, tops: Iterable[str]) -> dict[str, int]:
+    def sizes_in(self, folders: Iterable[str]) -> dict[str, int]:
         """Return how many bytes each file of some folders has, by its path in the workspace."""
-        wanted = set(tops)
+        wanted = sorted(set(folders))
         is_store = self.filesystem.type_name not in MOVES_FOLDERS
         # A store lists all there is below a name at once: one request instead of one a folder.
-        listed = [""] if is_store else sorted(wanted)
+        listed = [""] if is_store and len(wanted) > 1 else wanted
         sizes = {
             each.path.removeprefix(self.root).lstrip("/"): each.size
             for name in listed
@@ -245,7 +245,8 @@ class Workspace:
             )
             if each.is_file
         }
-        return {name: size for name, size in sizes.items() if name.partition("/")[0] in wanted}
+        within = tuple(f"{folder}/" for folder in wanted)
+        return {name: size for name, size in sizes.items() if name.startswith(within)}
 
     def _check_files(self, files: Mapping[str, int]) -> None:
         """Refuse tables of which a file is gone or has another length than its run wrote.

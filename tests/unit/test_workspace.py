@@ -76,6 +76,33 @@ def test_files_that_a_run_keeps_stay_as_they_are(tmp_path: Path) -> None:
     assert not (tmp_path / "evaluations/usage-old").exists()
 
 
+@pytest.mark.parametrize(
+    "folders",
+    [
+        ("evaluations",),
+        ("evaluations/lag",),
+        ("evaluations/lag", "state"),
+        ("state", "evaluations"),
+        ("diverged",),
+    ],
+)
+@pytest.mark.parametrize("is_store", [False, True])
+def test_the_files_of_folders_are_those_below_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_store: bool, folders: tuple[str, ...]
+) -> None:
+    space = Workspace(str(tmp_path))
+    staging, names = space.prepare(), ("evaluations/lag", "evaluations/lag-2", "state/groups")
+    staging.publish([part(staging, name, rows) for rows, name in enumerate(names, 1)], [], {})
+    every = {f"{name}/part-00000.parquet" for name in names}
+    if is_store:
+        monkeypatch.setattr("analytics.workspace.MOVES_FOLDERS", ())
+    found = space.sizes_in(folders)
+    assert found.keys() == {
+        name for name in every if any(name.startswith(f"{each}/") for each in folders)
+    }
+    assert all(size == (tmp_path / name).stat().st_size for name, size in found.items())
+
+
 def test_a_run_that_was_cut_off_is_no_workspace(tmp_path: Path) -> None:
     publish(tmp_path, 5)
     (tmp_path / "manifest.json").unlink()
