@@ -254,7 +254,9 @@ def _audited(
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
         settings = QualitySettings(
-            audit_options.expectations, with_examples=audit_options.redact is None
+            audit_options.expectations,
+            with_examples=audit_options.redact is None,
+            for_data_docs=audit_options.data_docs is not None,
         )
         quality = DATA_QUALITY.ask(state, settings)
         checked = {name: quality.rows(name) for name in quality.tables}
