@@ -245,7 +245,8 @@ class Workspace:
             )
             if each.is_file
         }
-        return {name: size for name, size in sizes.items() if name.partition("/")[0] in wanted}
+        within = tuple(f"{name}/" for name in wanted)
+        return {name: size for name, size in sizes.items() if name.startswith(within)}
 
     def _check_files(self, files: Mapping[str, int]) -> None:
         """Refuse tables of which a file is gone or has another length than its run wrote.
