@@ -246,17 +246,21 @@ def _audited(
         # What cannot be saved is said before all questions are asked.
         run = None if saving is None else _run(saving, audit_options, state)
         failed, gaps, is_open = _ask(console, audit_options, state, own)
-        timeline = TIMELINE.ask(state, TimelineSettings(end_offsets=audit_options.end_offsets))
+        # Whoever reads events, as the page does, reads those of the workspace, group by group.
+        settings = TimelineSettings(end_offsets=audit_options.end_offsets, with_events=False)
+        timeline = TIMELINE.ask(state, settings)
         verdicts = timeline.rows(OFFSET_VERDICTS)
         is_open |= bool(timeline.doubts)
         keep_evaluations(space, {GAPS: gap_rows({**gaps, TIMELINE.name: timeline.gaps})}, state)
         state = replace(state, manifest=space.manifest())
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
-        settings = QualitySettings(
-            audit_options.expectations, with_examples=audit_options.redact is None
+        of_quality = QualitySettings(
+            audit_options.expectations,
+            with_examples=audit_options.redact is None,
+            for_data_docs=audit_options.data_docs is not None,
         )
-        quality = DATA_QUALITY.ask(state, settings)
+        quality = DATA_QUALITY.ask(state, of_quality)
         checked = {name: quality.rows(name) for name in quality.tables}
         answers = {OFFSET_VERDICTS: verdicts, **checked}
         filters = filters_in(Selection.of_options(options).options)

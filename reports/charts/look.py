@@ -9,6 +9,12 @@ from typing import Any, Final
 
 import altair as alt
 import vl_convert
+from altair.utils.schemapi import disable_debug_mode
+
+# Altair holds each part of a chart against the whole schema of Vega-Lite as soon as it is made: a
+# second of an audit, to tell who writes a chart of a mistake in it. Here charts are written once
+# and only their rows differ, so a test does it (`tests/unit/reports/test_charts.py`).
+disable_debug_mode()
 
 WIDTH: Final = 240
 ROW: Final = 21

@@ -39,6 +39,8 @@ OF_LIBRARIES = {
     "with_requests": "left out where it is not shown",
     "with_capacity": "left out where it is not shown",
     "with_examples": "left out where names are taken out",
+    "with_events": "left out where nobody reads them",
+    "for_data_docs": "of the command audit",
     "states": "replayed by the command, and by the library",
     "since": "a state that is open already; the command names a workspace",
     "expectations": "of the command audit",

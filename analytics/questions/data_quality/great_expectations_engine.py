@@ -2,7 +2,7 @@
 
 Columns come as pandas columns that are Arrow's own: a 64-bit number stays what it is. What checks
 of our own count, in all tables, comes as one column, expected to be 0. It takes seconds to load and
-is loaded when the first table is judged.
+is loaded when there is something that it may judge otherwise than passed, or when it is asked for.
 """
 
 from __future__ import annotations
@@ -52,8 +52,16 @@ class Judged:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
 class Engine:
-    """One data source, used for every table."""
+    """One data source, used for every table.
+
+    Attributes:
+        of_zeros: Let the library judge counts also where all of them are 0, as somebody asks for
+            it; else it is not loaded for them.
+    """
+
+    of_zeros: bool = False
 
     def judge(self, rows: pa.Table, expected: Sequence[Expectation]) -> list[Judged]:
         """Judge types of great-expectations."""
@@ -71,6 +79,9 @@ class Engine:
         Args:
             counts: Of each check, how many rows are not as expected.
         """
+        if not any(counts) and not self.of_zeros:
+            # What `told` below says of 0; a test holds this against the library (decision 0011).
+            return [True] * len(counts)
         if not counts:
             return []
         told = {"type": IN_SET, "kwargs": {"column": _UNEXPECTED, "value_set": [0]}, "meta": {}}

@@ -114,10 +114,12 @@ class QualitySettings:
     Attributes:
         expectations: A folder with suites of a team's own.
         with_examples: Show a row that is not as expected, with the names in it.
+        for_data_docs: Let great-expectations judge also what its pages show as passed.
     """
 
     expectations: str | None = None
     with_examples: bool = True
+    for_data_docs: bool = False
 
 
 def data_quality(state: ReplayedWorkspace, settings: QualitySettings) -> Answer:
@@ -129,7 +131,13 @@ def data_quality(state: ReplayedWorkspace, settings: QualitySettings) -> Answer:
     """
     suites = team_suites(settings.expectations)
     space = state.tables.workspace
-    rows = data_quality_of(space, suites, state.runner, has_examples=settings.with_examples)
+    rows = data_quality_of(
+        space,
+        suites,
+        state.runner,
+        has_examples=settings.with_examples,
+        engine=Engine(of_zeros=bool(suites) or settings.for_data_docs),
+    )
     return Answer({NAME: rows})
 
 
@@ -139,6 +147,7 @@ def data_quality_of(
     runner: PartRunner | None = None,
     *,
     has_examples: bool = True,
+    engine: Engine | None = None,
 ) -> pa.Table:
     """Return the table `data_quality`: what is broken first, then what failed.
 
@@ -147,10 +156,11 @@ def data_quality_of(
         suites: A team's own expectations, by table.
         runner: Looks at large tables part by part; None does it here.
         has_examples: Show a row that is not as expected, with the names in it.
+        engine: Judges; None is one that is not loaded where nothing is counted.
     """
     stored = _Stored(space)
     expected = _with_expectations(stored, suites, runner or PartRunner())
-    rows = judged_tables(expected, stored.pieces, Engine())
+    rows = judged_tables(expected, stored.pieces, engine or Engine())
     order = {name: place for place, name in enumerate(stored.names)}
     rows.sort(key=lambda each: (_ORDER[each["outcome"]], order[each["table"]]))
     if not has_examples:

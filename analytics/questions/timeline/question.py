@@ -137,11 +137,13 @@ class TimelineSettings:
         time_from: Only events at or after this instant.
         time_to: Only events at or before this one, and verdicts of the history up to it.
         end_offsets: A file that says where logs ended.
+        with_events: Answer with `group_events`, too.
     """
 
     time_from: datetime | str | int | BeforeEnd | None = None
     time_to: datetime | str | int | BeforeEnd | None = None
     end_offsets: str | None = None
+    with_events: bool = True
 
 
 def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
@@ -164,10 +166,14 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     groups = _with_unjudged(select_groups(state, columns=HOMES), known)
     others = OtherLosses(_lost_groups(state, until), share_losses(state, until))
     happened = verdicts_of_groups(state, known, frames, others, groups.missing)
-    events = group_events(state, since, until, groups.missing)
+    tables = dict(happened.tables)
     # One that was deleted, or lost, has a timeline nevertheless.
     there = [each for part in happened.sums for each in part.matched_names]
-    there += [each for part in events.sums for each in part]
+    # Also where nobody reads them, events show whether what matches no group was once there.
+    if settings.with_events or groups.missing:
+        events = group_events(state, since, until, groups.missing)
+        there += [each for part in events.sums for each in part]
+        tables |= events.tables if settings.with_events else {}
     groups = replace(
         groups, missing=tuple(each for each in groups.missing if each not in set(there))
     )
@@ -175,7 +181,6 @@ def timeline(state: ReplayedWorkspace, settings: TimelineSettings) -> Answer:
     groups = with_unread(groups, state.tables.read("members", UNREAD, is_unread))
     unread = elections_unread(state.manifest)
     compacted = compacted_history(state)
-    tables = {**happened.tables, **events.tables}
     return Answer(
         PartedTables(tables),
         groups,

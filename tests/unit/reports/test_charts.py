@@ -6,14 +6,18 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from importlib.resources import files
 
+import altair as alt
 import pytest
+from altair.utils.schemapi import SchemaValidationError, debug_mode
 
 from reports.charts import look
 from reports.charts.groups import (
     committed_offsets,
+    lags_over_time,
     members_over_time,
     ownership,
     rebalances_over_time,
+    records_committed,
     spread_of_partitions,
 )
 from reports.charts.offsets import (
@@ -28,6 +32,7 @@ from reports.charts.offsets import (
 from reports.incident_axis import incident_over_time
 from reports.page.groups import sparkline
 from reports.page.rows import labels
+from reports.page.trend import run_by_run
 
 NAMES = ("<script>alert(1)</script>", "a&b<i>'\"")
 TIMES = ("2026-11-21T09:20:36.059Z", "2026-11-22T09:20:36.059Z")
@@ -59,6 +64,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
         TIMES,
         name,
     ),
+    "lags_over_time": lambda name: lags_over_time(
+        [{"group": group, "at": at, "lag": 7} for group, at in PAIRS], name
+    ),
     "largest_lags": lambda name: largest_lags(
         [{"place": group, "lag": 7, "label": "7"} for group in NAMES], name
     ),
@@ -80,11 +88,22 @@ DRAWN: dict[str, Callable[[str], str]] = {
         [{"group": NAMES[0], "from": TIMES[0], "to": TIMES[1]}],
         name,
     ),
+    "records_committed": lambda name: records_committed(
+        [{"group": group, "at": at, "records": 7} for group, at in PAIRS], name
+    ),
     "removals_timeline": lambda name: removals_timeline(
         [{"at": at, "cause": group, "verdict": group} for group, at in PAIRS], name
     ),
     "retention_matrix": lambda name: retention_matrix(
         [{"group": group, "retention": "7 d", "verdict": "safe"} for group in NAMES], name
+    ),
+    "run_by_run": lambda name: run_by_run(
+        [
+            {"series": group, "at": at, "value": 7, "is_bound": is_bound}
+            for group, at in PAIRS
+            for is_bound in (False, True)
+        ],
+        name,
     ),
     "share_window": lambda name: share_window(
         [{"place": group, "first": 2, "beyond": 9, "state": "ARCHIVED"} for group in NAMES],
@@ -114,6 +133,20 @@ def test_a_chart_is_an_image_of_its_own(chart: str) -> None:
     assert len(ids) == len(set(ids))
     assert DRAWN[chart]("first") == svg
     assert DRAWN[chart]("second").count("NaN") == 0
+
+
+@pytest.mark.parametrize("chart", DRAWN)
+def test_parts_of_a_chart_are_what_vega_lite_has(chart: str) -> None:
+    # What commands leave out, as it takes long.
+    drawn = DRAWN[chart]("first")
+    with debug_mode(arg=True):
+        assert DRAWN[chart]("first") == drawn
+
+
+def test_a_part_that_vega_lite_lacks_would_be_seen() -> None:
+    alt.Axis(colour=1)
+    with debug_mode(arg=True), pytest.raises(SchemaValidationError):
+        alt.Axis(colour=1)
 
 
 def _circles(svg: str) -> int:

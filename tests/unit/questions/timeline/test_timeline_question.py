@@ -242,6 +242,30 @@ def test_events_are_those_of_the_time_asked_about_and_verdicts_of_all_before_its
     assert not earlier.tables_to_keep, "the workspace is of another instant"
 
 
+@pytest.mark.parametrize("groups", [(), (BILLING,), ("gone",), ("lo*",), ("gone", "never", "no*")])
+def test_without_events_all_else_is_the_same(tmp_path: Path, groups: tuple[str, ...]) -> None:
+    happened = {"event": "group_deleted", "log": "__consumer_offsets", "coordinator_partition": 0}
+    workspace = space(
+        tmp_path / "space",
+        {
+            "committed_offsets": [committed()],
+            "group_events": [
+                happened | {"group_id": name, "at": minutes(0), "record_offset": 1}
+                for name in ("gone", "lost")
+            ],
+        },
+    )
+    whole = answered(workspace, groups=groups)
+    without = answered(workspace, TimelineSettings(with_events=False), groups)
+
+    assert [*without.tables] == ["offset_verdicts"]
+    assert without.tables["offset_verdicts"].equals(whole.tables["offset_verdicts"])
+    assert [*without.tables_to_keep] == [*whole.tables_to_keep]
+    assert (without.groups, without.gaps) == (whole.groups, whole.gaps)
+    assert whole.groups is not None
+    assert [*whole.groups.missing] == [each for each in groups if each in {"never", "no*"}]
+
+
 def test_a_time_that_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
     workspace = space(tmp_path / "space", {"committed_offsets": [committed()]})
     asked = TimelineSettings(minutes(5), minutes(4))
