@@ -13,8 +13,7 @@ from pathlib import Path
 
 import click
 
-from analytics.snapshot.client_properties import ClientSettings
-from analytics.snapshot.cluster_connection import ClusterConnection
+from analytics.snapshot.cluster_connection import ClientSettings, ClusterConnection
 from analytics.snapshot.cluster_description import listed_groups
 from analytics.snapshot.group_answers import answer_writer, asked_groups, write_group_answers
 from analytics.snapshot.log_folder import earlier_snapshot

@@ -21,7 +21,7 @@ import polars as pl
 
 from analytics.contracts import contract_schema
 from analytics.questions.sums import divided
-from analytics.replayed.cluster_answers import snapshot_at
+from analytics.replayed.end_offsets import snapshot_at
 
 if TYPE_CHECKING:
     import pyarrow as pa

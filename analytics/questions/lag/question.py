@@ -44,9 +44,15 @@ from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
-from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
 from analytics.replayed.data_logs import EXACT, data_logs
-from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
+from analytics.replayed.end_offsets import (
+    SAMPLES,
+    end_offset_samples,
+    end_offsets_at,
+    ends_statement,
+    with_first_ends,
+    without_settings,
+)
 from analytics.replayed.group_rows import PartedGroups
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs
