@@ -213,8 +213,7 @@ class Workspace:
             message = f"{path} cannot be read: {error} (make the workspace again)"
             raise WorkspaceError(message) from error
         if not isinstance(manifest, dict):
-            message = f"{path} is no manifest (make the workspace again)"
-            raise WorkspaceError(message)
+            raise WorkspaceError(f"{path} is no manifest (make the workspace again)")
         version = manifest.get("schema_version")
         if version != SCHEMA_VERSION:
             message = (

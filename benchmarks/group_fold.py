@@ -23,7 +23,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.groups.columns import ITEMS, MEMBER_DETAILS, RECORDS
 from analytics.replay.groups.fold import AT_ONCE, group_state
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
@@ -31,9 +30,12 @@ from analytics.replay.groups.group_records import (
     CURRENT,
     FAMILIES,
     GROUP,
+    ITEMS,
     KINDS,
     MEMBER,
+    MEMBER_DETAILS,
     MEMBER_ROLES,
+    RECORDS,
     STREAMS,
     TARGET,
 )

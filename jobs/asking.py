@@ -11,7 +11,7 @@ import click
 from analytics.errors import SettingRefusedError
 from analytics.gaps.gap import gap_documents, words_of
 from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
-from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.replayed.replayed_workspace import keep_evaluations
 from analytics.workspace import Workspace
 from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING

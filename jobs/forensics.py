@@ -23,7 +23,7 @@ from analytics.questions.question import Answer
 from analytics.questions.restore.question import OF_GROUPS, OFFSETS
 from analytics.replay.dump.choices import END, BeforeEnd, iso_time
 from analytics.replay.dump.times import last_time, milliseconds
-from analytics.replayed.kept_evaluations import keep_evaluations
+from analytics.replayed.replayed_workspace import keep_evaluations
 from analytics.workspace import INCIDENT, INCIDENT_PAGE, RESTORE, Workspace
 from jobs.cli import exit_codes
 from jobs.cli.console import command_line, print_text

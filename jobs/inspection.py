@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from analytics.decode.elections import known_leaders
-from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
 from analytics.dump.copies.plan import PlanOptions, absent_partitions, check_preferred, next_offset
 from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import Inputs, recognize
@@ -22,6 +21,7 @@ from analytics.dump.records.segment_reader import TOMBSTONE
 from analytics.replay.dump.times import last_record_time
 from analytics.version import SCHEMA_VERSION, VERSION
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, record_types
+from schemas.releases import KafkaVersion, RecordFormat, infer_kafka_version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from analytics.library.audited_runs import audited_run, saved_audits
 from analytics.library.saved_tables import Target
 from analytics.locations import absolute_location, join
 from analytics.questions.trend.question import TrendSettings, trend
-from analytics.tables.staged_tables import write_parquet
+from analytics.tables.stored_tables import write_parquet
 from jobs.asking import report_answer
 from jobs.cli.console import command_line, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE

@@ -28,12 +28,19 @@ from reports.incident_summary import (
 from reports.layout.cells import instants, times, with_values
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import LongSection, Rows, of_groups, raw_section, table_section
+from reports.page.build import copies_of, coverage_of
 from reports.page.forms import rendered
 from reports.page.groups import charts_of
-from reports.page.head_and_foot import copies_of, coverage_of
 from reports.page.model import Cell, Coverage, Fact, Figure, Grid, Story
-from reports.page.rows import columns_of, grid_of, name_cell, of_so_many
-from reports.page.texts import group_anchor, harmless, moment
+from reports.page.rows import (
+    columns_of,
+    grid_of,
+    group_anchor,
+    harmless,
+    moment,
+    name_cell,
+    of_so_many,
+)
 from reports.page.workspace_tables import HeldTables, WorkspaceTables
 from reports.row_formats import Section
 from schemas.evaluation_rules import timeline_verdicts

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from reports.answers.restore import counts_of
 from reports.layout.output_format import OutputFormat
-from reports.page.texts import harmless, moment
+from reports.page.rows import harmless, moment
 from reports.plain_text import Bullet, count, lines_of, paragraphs, printable
 from reports.row_formats import MARKUP
 from schemas.evaluation_rules import timeline_verdicts

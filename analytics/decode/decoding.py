@@ -12,12 +12,6 @@ import pyarrow.dataset as ds
 
 from analytics.cluster_probe import check_executors, files_of
 from analytics.decode.chunks import CONTROL_TABLE, DECODED, UNDECODED_TABLE, RecordKind
-from analytics.decode.kafka_version import (
-    NOTHING_SHOWN,
-    KafkaVersion,
-    RecordFormat,
-    infer_kafka_version,
-)
 from analytics.decode.log_decoding import decode_logs
 from analytics.decode.resumption import all_parts
 from analytics.decode.tasks import Settings, SliceReport, empty_parts
@@ -29,7 +23,14 @@ from analytics.spark_tasks import own_errors
 from analytics.wire.cursor import Reason
 from analytics.workspace import BEFORE_SWAPS
 from schemas import record_types
-from schemas.releases import FieldEvidence, field_evidence
+from schemas.releases import (
+    NOTHING_SHOWN,
+    FieldEvidence,
+    KafkaVersion,
+    RecordFormat,
+    field_evidence,
+    infer_kafka_version,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,6 +2,8 @@
 
 A part gives rows of tables, which nobody else has, and sums, which are put together. Where there
 are several parts their rows go into files: no process holds what all of them give.
+
+Pieces of tables, of which the next is made while one is looked at.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ from __future__ import annotations
 import ctypes
 import pickle
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import polars as pl
 import pyarrow as pa
@@ -247,3 +249,22 @@ def _write(folder: str, name: str, rows: pa.Table, groups: GroupBucket | None) -
         if groups is not None and "group_id" in rows.column_names:
             file.add_key_value_metadata(groups.label_of(polars_rows(rows.select(["group_id"]))))
     return location
+
+
+Piece = TypeVar("Piece")
+
+_NO_MORE: Final = object()
+
+
+def one_ahead(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces in their order; one more than is taken is made meanwhile, in a thread.
+
+    What making them raises is raised where that piece would come. Who takes no more of them, and
+    closes the iterator, waits for the one that is being made.
+    """
+    rest = iter(pieces)
+    with ThreadPoolExecutor(1) as maker:
+        coming = maker.submit(next, rest, _NO_MORE)
+        while (piece := coming.result()) is not _NO_MORE:
+            coming = maker.submit(next, rest, _NO_MORE)
+            yield piece  # type: ignore[misc]

@@ -46,8 +46,7 @@ from analytics.replay.state import replay_given
 from analytics.tables.buckets import MOST_ROWS
 from analytics.tables.decoded_records import absolute
 from analytics.tables.record_reader import RecordReader
-from analytics.tables.staged_tables import write_rows
-from analytics.tables.stored_tables import StoredTables, folder_of
+from analytics.tables.stored_tables import StoredTables, folder_of, write_rows
 from analytics.workspace import HISTORY, MANIFEST
 
 if TYPE_CHECKING:

@@ -2,20 +2,22 @@
 
 Of groups that are not there for clients, though records of them lie where none is sent; and of
 members of whom nobody can tell what they own: of another protocol, or with unreadable bytes.
+
+Which offsets are answered of: the records of all groups are read, as evidence on these.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.decode.selection import as_regex, is_name, names_wanted
+from analytics.decode.selection import Selection, as_regex, is_name, names_wanted
 from analytics.dump.inspection.limitations import ranges
 from analytics.engine.cut_tables import tables_of
 from analytics.engine.key_places import homes_in
@@ -31,7 +33,7 @@ from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.topic_homes import NOT_SEEN
 from analytics.replayed.records import Records
 from analytics.tables.record_keys import GROUPS, key_columns
-from analytics.tables.stored_tables import StoredTables
+from analytics.tables.stored_tables import EVERYTHING, StoredTables
 from schemas import CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from analytics.replay.log.topic_homes import TopicHomes
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.manifest import PartitionEntry
+
 
 CLASSIC_TYPES = ("classic", "simple")
 
@@ -352,3 +355,47 @@ def _time_of(partition: PartitionEntry) -> str | None:
 def _base_offset(name: str) -> int:
     stem = name.rpartition("/")[2].partition(".")[0]
     return int(stem) if stem.isdigit() else -1
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The groups and topics that are asked about.
+
+    Attributes:
+        selection: Names and patterns.
+        there: The groups there are that are called what looks like a pattern.
+    """
+
+    selection: Selection = EVERYTHING
+    there: Collection[str] = ()
+
+    @classmethod
+    def of(cls, state: ReplayedWorkspace) -> Self:
+        """Return what a workspace is asked about."""
+        asked = state.tables.selection
+        named = pa.array([*asked.groups, *asked.exclude_groups], pa.string())
+        if not len(named):
+            return cls(asked)
+        is_named = pc.field("group_id").isin(named)
+        there = state.of_everything.tables.read("groups", ["group_id"], is_named)
+        return cls(asked, frozenset(there["group_id"].to_pylist()))
+
+    def groups(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of groups that are asked about, by `group_id`."""
+        asked = self.selection
+        if not (asked.groups or asked.exclude_groups):
+            return rows
+        names = rows["group_id"].cast(pl.String)
+        every = names.unique().to_list()
+        wanted = names_wanted(every, asked.groups, asked.exclude_groups, self.there)
+        return rows.filter(names.is_in(wanted))
+
+    def offsets(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of offsets that are asked about, by `group_id` and `topic`."""
+        rows = self.groups(rows)
+        if not self.selection.topics:
+            return rows
+        names = rows["topic"].cast(pl.String)
+        return rows.filter(
+            names.is_in(names_wanted(names.unique().to_list(), self.selection.topics))
+        )

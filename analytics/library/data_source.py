@@ -54,7 +54,7 @@ from analytics.library.source_options import (
     source_options,
 )
 from analytics.library.state import State
-from analytics.questions.registry import question
+from analytics.questions.question import question
 from analytics.replay.dump.choices import assumed_in
 from analytics.replay.log.rules import named_release
 from analytics.replayed.replayed_workspace import replayed_instant
@@ -169,9 +169,9 @@ def _log_reader(request: SourceOptions, inputs: Inputs) -> DataSourceReader:
         InputUnreadableError: The system refuses to read them.
     """
     from analytics.decode.elections import known_leaders  # noqa: PLC0415 - tasks need none of it
-    from analytics.decode.slice_reader import FilteringSliceReader, SliceReader  # noqa: PLC0415
     from analytics.dump.copies.plan import PlanOptions, plan  # noqa: PLC0415
     from analytics.dump.copies.slices import Edges  # noqa: PLC0415
+    from analytics.tables.table_readers import FilteringSliceReader, SliceReader  # noqa: PLC0415
 
     options = PlanOptions(
         prefer_copy=request.values.get(PREFER_COPY),

@@ -239,7 +239,7 @@ def _check_table(name: str) -> None:
 
 def _all_questions() -> list[Question[Any, Any]]:
     """Return all questions, each of which is a module of its own."""
-    from analytics.questions.registry import QUESTIONS, question  # noqa: PLC0415 - heavy
+    from analytics.questions.question import QUESTIONS, question  # noqa: PLC0415 - heavy
 
     return [question(each) for each in QUESTIONS]
 

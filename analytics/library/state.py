@@ -28,17 +28,15 @@ from analytics.questions.diff.question import DIFF
 from analytics.questions.expiration.question import EXPIRATION
 from analytics.questions.forensics.question import FORENSICS, ROWS_OF_STATES
 from analytics.questions.lag.question import LAG
-from analytics.questions.question import Question
+from analytics.questions.question import QUESTIONS, Question, question
 from analytics.questions.rebalances.question import REBALANCES
-from analytics.questions.registry import QUESTIONS, question
 from analytics.questions.restore.question import RESTORE
 from analytics.questions.share.question import SHARE
 from analytics.questions.timeline.question import TIMELINE
 from analytics.questions.usage.question import USAGE
 from analytics.replay.dump.times import last_time
 from analytics.replayed.given_settings import GivenSettings, Settings
-from analytics.replayed.kept_evaluations import keep_evaluations
-from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.replayed.replayed_workspace import ReplayedWorkspace, keep_evaluations
 from analytics.seeds.region.question import REGION
 from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_records import decoded_workspace

@@ -1,14 +1,17 @@
 """A question as one thing: what it reads, what may be set, what answers it, and the answer.
 
 Whoever asks (a command, an audit, a notebook) needs nothing else: `Question.ask` on a replayed
-workspace gives an `Answer`. The questions there are stand in `analytics.questions.registry`.
+workspace gives an `Answer`. The questions there are stand in `analytics.questions.question`.
+
+The questions there are, by name; each is imported when it is first asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 
@@ -22,6 +25,7 @@ from schemas.names import did_you_mean
 if TYPE_CHECKING:
     from analytics.gaps.group_selection import GroupSelection
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
+
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -169,3 +173,55 @@ class Question(Generic[P, S]):
                 if isinstance(part, pa.Table):
                     check_values(name, part)
         return answer
+
+
+QUESTIONS: Final[Mapping[str, str]] = {
+    "describe": "DESCRIBE",
+    "timeline": "TIMELINE",
+    "diff": "DIFF",
+    "restore": "RESTORE",
+    "forensics": "FORENSICS",
+    "list": "LIST",
+    "expiration": "EXPIRATION",
+    "balance": "BALANCE",
+    "rebalances": "REBALANCES",
+    "lag": "LAG",
+    "share": "SHARE",
+    "usage": "USAGE",
+    "cluster": "CLUSTER",
+    "region": "REGION",
+    "data_quality": "DATA_QUALITY",
+}
+"""The name of each question's package, and of the `Question` in its module `question`."""
+
+_PACKAGES: Final[Mapping[str, str]] = {"list": ".describe", "region": "..seeds.region"}
+"""Packages that do not have the name of the question, seen from here.
+
+Kafka's tools list and describe the same groups; what is about designs of no release lies elsewhere.
+"""
+
+
+class UnknownQuestionError(KeyError):
+    """There is no question of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def question(name: str) -> Question[Any, Any]:
+    """Return a question.
+
+    Raises:
+        UnknownQuestionError: There is none of that name.
+    """
+    if name not in QUESTIONS:
+        hint = did_you_mean(name, QUESTIONS, "there are")
+        raise UnknownQuestionError(f"there is no question {name!r}: {hint}")
+    module = import_module(f"{_PACKAGES.get(name, f'.{name}')}.question", __package__)
+    found: Question[Any, Any] = getattr(module, QUESTIONS[name])
+    return found
+
+
+def audited_questions() -> Iterator[Question[Any, Any]]:
+    """Yield the questions that an audit asks, in the order in which one may rest on another."""
+    yield from (found for name in QUESTIONS if (found := question(name)).is_audited)

@@ -24,10 +24,9 @@ from analytics.replay.between_cuts import (
     metadata_cuts,
 )
 from analytics.replay.graph import TableStep
-from analytics.replay.groups.columns import NONE
 from analytics.replay.groups.coordinator_log import coordinator_log
 from analytics.replay.groups.fold import GroupState, folded_groups, groups_gone
-from analytics.replay.groups.group_records import GROUP_KEY
+from analytics.replay.groups.group_records import GROUP_KEY, NONE
 from analytics.replay.log.losses import (
     WHOLE,
     Coverage,

@@ -1,9 +1,12 @@
-"""What rows of groups are read of: files that may say of which groups they are, and other rows."""
+"""What rows of groups are read of: files that may say of which groups they are, and other rows.
+
+Which rows of a table are wanted, as some of its columns tell.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,9 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from analytics.contracts import polars_rows
+from analytics.contracts import arrow_rows, polars_rows
 from analytics.locations import open_location
-from analytics.replayed.row_condition import RowCondition
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parquet_frames import frames_of_file
 from analytics.tables.parted_table import PartedTable
@@ -27,6 +29,30 @@ if TYPE_CHECKING:
     from analytics.engine.part_runs import RunTasks
     from analytics.replayed.records import RecordGroups
     from analytics.tables.stored_tables import StoredTables
+
+
+class RowCondition(NamedTuple):
+    """Which rows are wanted.
+
+    Attributes:
+        columns: The columns that tell it; none where all rows are.
+        mask: Says it of each of some rows, of at least one, with those columns; for Spark a
+            function of a module, or a partial of one.
+    """
+
+    columns: Sequence[str]
+    mask: Callable[[pa.Table], pa.ChunkedArray]
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Return those of some rows that are wanted."""
+        return rows.filter(self.mask(rows)) if rows.num_rows and self.columns else rows
+
+    def of_frame(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the same: what is not wanted never becomes a table of Arrow."""
+        if rows.is_empty() or not self.columns:
+            return rows
+        return rows.filter(pl.Series(self.mask(arrow_rows(rows.select(self.columns)))))
+
 
 GROUP: Final = "group_id"
 """The column that says of which group a row is."""

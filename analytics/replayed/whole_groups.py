@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 from pyarrow import fs
 
-from analytics.engine.part_runs import GroupPart
+from analytics.engine.part_runs import GroupPart, one_ahead
 from analytics.engine.record_layout import lay_out, run_task
 from analytics.errors import WorkspaceError
 from analytics.locations import open_location
@@ -34,7 +34,6 @@ from analytics.replayed.group_rows import (
 )
 from analytics.replayed.records import RecordGroups
 from analytics.tables.buckets import Bucket, BucketFiles, GroupBucket, rows_of_bucket
-from analytics.tables.read_ahead import one_ahead
 from analytics.tables.record_keys import spread
 from analytics.workspace import reading
 from schemas import CONSUMER_OFFSETS

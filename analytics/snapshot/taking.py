@@ -27,10 +27,10 @@ from analytics.snapshot.cluster_description import (
     with_edges,
     with_later_ends,
 )
-from analytics.snapshot.earlier_snapshot import EarlierSnapshot
 from analytics.snapshot.log_extents import FETCH_BYTES, PARALLEL, FetchBudget, Pace, Reading
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
+    EarlierSnapshot,
     LogWriter,
     staged_folder,
     sync,

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from analytics.questions.findings.configured_rules import configured_rules
-from analytics.questions.registry import audited_questions
+from analytics.questions.question import audited_questions
 from groupscope import open_dump
 
 DUMP = Path(sys.argv[1])

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from analytics.decode.selection import Selection
-from analytics.engine.part_runs import PartRunner, release_freed_memory
+from analytics.engine.part_runs import PartRunner, one_ahead, release_freed_memory
 from analytics.errors import CannotTellError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import Gap, gap_rows
@@ -35,16 +35,14 @@ from analytics.questions.findings.findings_of import (
 )
 from analytics.questions.findings.found import changes_in_parts
 from analytics.questions.findings.rows_for_rules import judged_tables
-from analytics.questions.registry import audited_questions
+from analytics.questions.question import audited_questions
 from analytics.questions.table_orders import order_of
 from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import OFFSET_VERDICTS
 from analytics.redaction.redactor import WITHHELD
 from analytics.replayed.end_offsets import read_end_offsets
-from analytics.replayed.kept_evaluations import forget_evaluations, keep_evaluations
-from analytics.replayed.replayed_workspace import instant_of
+from analytics.replayed.replayed_workspace import forget_evaluations, instant_of, keep_evaluations
 from analytics.tables.parted_table import PartedTable, PartedTables
-from analytics.tables.read_ahead import one_ahead
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
 from jobs.asking import PHRASING, answer_exit_code, report_answer

@@ -130,10 +130,12 @@ def snapshot(
     commits nothing, creates no topic. Needs kafka-python 3.
     """
     # --help answers without the client library and numpy.
-    from analytics.snapshot.client_properties import client_settings  # noqa: PLC0415
-    from analytics.snapshot.cluster_connection import ClusterConnection, check_client_library  # noqa: PLC0415
-    from analytics.snapshot.earlier_snapshot import earlier_snapshot  # noqa: PLC0415
-    from analytics.snapshot.log_folder import check_out  # noqa: PLC0415
+    from analytics.snapshot.cluster_connection import (  # noqa: PLC0415
+        ClusterConnection,
+        check_client_library,
+        client_settings,
+    )
+    from analytics.snapshot.log_folder import check_out, earlier_snapshot  # noqa: PLC0415
     from analytics.snapshot.taking import Limits, take_snapshot  # noqa: PLC0415
     from jobs.cli.settings_files import read_client_properties  # noqa: PLC0415
     from reports.run_summary import snapshot_json, snapshot_text, unread_text  # noqa: PLC0415

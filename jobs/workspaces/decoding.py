@@ -1,19 +1,23 @@
-"""What `decode` does where it is not done yet: plan, decode on Spark, account for all, publish."""
+"""What `decode` does where it is not done yet: plan, decode on Spark, account for all, publish.
+
+The earlier run that `--resume` names, and what people are shown of what was kept of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyarrow import fs
 
+from analytics.decode.decoded_pieces import EarlierDecoding, earlier_decoding
 from analytics.decode.decoding import decode_dump
 from analytics.decode.elections import known_leaders
 from analytics.decode.log_decoding import Resumed
 from analytics.decode.publication import published
-from analytics.decode.resumption import matches_of
+from analytics.decode.resumption import CHANGED, DAMAGED, OTHER_RULES, UNREADABLE, matches_of
 from analytics.decode.selection import Selection
 from analytics.decode.tasks import Settings
 from analytics.decode.workload import SMALL_BYTES, is_small_plan
@@ -22,27 +26,94 @@ from analytics.dump.copies.slices import Edges
 from analytics.dump.files.inputs import recognize
 from analytics.dump.files.storage import storage_of
 from analytics.dump.records.redpanda_rows import REDPANDAS, said_of_redpanda
-from analytics.errors import CannotTellError, InputNotRecognizedError, WorkspaceError
+from analytics.errors import (
+    AbsentFileError,
+    CannotTellError,
+    InputNotRecognizedError,
+    WorkspaceError,
+)
 from analytics.gaps.internal_topics import is_unread
-from analytics.locations import join
-from analytics.tables.decoded_records import has_records
+from analytics.locations import absolute_location, join
+from analytics.tables.decoded_records import decoded_workspace, has_records
 from analytics.version import VERSION
 from analytics.workspace import MANIFEST, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.answer import is_exceeded
 from jobs.spark.session import progress, spark_session
-from jobs.workspaces.resumed_run import earlier_run, resumed_in_words
+from reports.plain_text import ranges, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.decode.decoded_pieces import EarlierDecoding
     from analytics.decode.decoding import Decoding
     from analytics.dump.files.inputs import Inputs
     from analytics.dump.files.model import Plan
     from jobs.cli.console import Console
     from jobs.cli.options.answer import Limit
-    from schemas.manifest import Manifest, Options
+    from schemas.manifest import Manifest, Options, ResumedEntry
+
+
+_WHY: Final = {
+    CHANGED: "segments were cleaned, truncated or written by another leader",
+    OTHER_RULES: "the log starts later, or another copy has their records",
+    DAMAGED: "segments are damaged",
+    UNREADABLE: "segments cannot be read",
+}
+"""Why segments are decoded that had been decoded, as people read it."""
+
+
+def resumed_workspace(location: str) -> Workspace:
+    """Return a workspace that a person names, by what it is called from wherever it is read.
+
+    Raises:
+        AbsentFileError: It is no workspace, finished or not.
+    """
+    space = Workspace(absolute_location(location))
+    if not space.is_marked:
+        raise AbsentFileError(f"--resume {location}: no workspace of groupscope is there")
+    return space
+
+
+def earlier_run(location: str, selection: Selection) -> EarlierDecoding:
+    """Return what a workspace that a person names was decoded of.
+
+    Raises:
+        AbsentFileError: It is no workspace, finished or not.
+    """
+    space = resumed_workspace(location)
+    try:
+        manifest = space.manifest()
+        if manifest.get("redacted"):
+            return EarlierDecoding(space, refusal="it was redacted")
+        source = decoded_workspace(space)
+        return earlier_decoding(source, source.manifest(), selection)
+    except CannotTellError:
+        return EarlierDecoding(space, refusal="it is of a dialect")
+    except WorkspaceError as error:
+        return EarlierDecoding(space, refusal=str(error))
+
+
+def resumed_in_words(resumed: ResumedEntry) -> str:
+    """Say what was kept of an earlier run, which segments it had were decoded again, and why."""
+    where = resumed["resumed_from"]
+    kept = sum(each["bytes_kept"] for each in resumed["partitions"])
+    decoded = sum(each["bytes_decoded"] for each in resumed["partitions"])
+    if resumed["refusal"] is not None or not kept:
+        why = resumed["refusal"] or "no segment of this dump begins as one that it was made of"
+        return f"nothing is kept from {where}: {why}"
+    places: dict[tuple[str, str], set[int]] = {}
+    for each in resumed["partitions"]:
+        for code in _WHY.keys() & set(each["why"]):
+            places.setdefault((code, each["topic"]), set()).add(each["partition"])
+    again = "".join(
+        f"; {topic} {ranges(numbers)}: {_WHY[code]}"
+        for (code, topic), numbers in sorted(places.items())
+    )
+    return (
+        f"rows of {size_of(kept)} of logs are kept from {where}, "
+        f"{size_of(decoded)} were decoded{again}"
+    )
+
 
 # A workspace given as `--out` that already holds what INPUTs would be decoded to.
 

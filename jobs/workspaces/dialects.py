@@ -22,8 +22,7 @@ from analytics.seeds.checkpoint_delta.chain_tables import chain_tables, unseen
 from analytics.seeds.checkpoint_delta.inputs import ChainInput, chain_inputs
 from analytics.seeds.kip_932_text import read_state, state_plan, state_slices, text_tables
 from analytics.spark_tasks import run_tasks
-from analytics.tables.staged_tables import write_rows
-from analytics.tables.stored_tables import StoredTables
+from analytics.tables.stored_tables import StoredTables, write_rows
 from analytics.version import SCHEMA_VERSION, VERSION
 from analytics.workspace import FOLDERS, Workspace
 from jobs.cli.exit_codes import CANNOT_TELL, DONE

@@ -20,8 +20,7 @@ from analytics.locations import make_folder
 from analytics.redaction.redactor import Redactor, names_in, names_of_document
 from analytics.redaction.text import Pseudonyms
 from analytics.side_files import read_bytes
-from analytics.tables.staged_tables import part_of, staged_path
-from analytics.tables.stored_tables import StoredTables
+from analytics.tables.stored_tables import StoredTables, part_of, staged_path
 from analytics.version import PACKAGES
 from analytics.workspace import FOLDERS, Workspace
 from schemas import table, tables

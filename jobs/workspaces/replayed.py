@@ -319,7 +319,7 @@ def _check_resumed(options: Mapping[str, Any]) -> None:
     """
     if options.get("resume") is not None:
         # Heavy, as all that decodes.
-        from jobs.workspaces.resumed_run import resumed_workspace  # noqa: PLC0415
+        from jobs.workspaces.decoding import resumed_workspace  # noqa: PLC0415
 
         resumed_workspace(options["resume"])
 

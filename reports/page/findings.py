@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from reports.layout.section import first_of_each
 from reports.page.model import Cell, Finding, Record, Rule
-from reports.page.texts import (
+from reports.page.rows import (
     LONGEST_SENTENCE,
     group_anchor,
     harmless,

@@ -21,20 +21,24 @@ from reports.answers.timeline import in_words
 from reports.charts.groups import committed_offsets, ownership, sparkline
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, Story
 from reports.page.rows import (
+    ABSENT,
     HEAD,
+    LONGEST_SENTENCE,
     at,
     columns_of,
     dicts,
     doubt_said,
     figure,
     grid_of,
+    group_anchor,
+    harmless,
     labels,
     name_cell,
+    name_cut,
     of_so_many,
     place,
     text_of,
 )
-from reports.page.texts import ABSENT, LONGEST_SENTENCE, group_anchor, harmless, name_cut
 from reports.page.workspace_tables import WorkspaceTables
 from reports.plain_text import count
 from schemas import CONSUMER_OFFSETS

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from reports.charts.groups import lags_over_time
 from reports.page.model import Figure
-from reports.page.rows import at, doubt_said, figure, labels
-from reports.page.texts import harmless, topic_anchor
+from reports.page.rows import at, doubt_said, figure, harmless, labels, topic_anchor
 from reports.page.workspace_tables import WorkspaceTables, is_of
 from reports.plain_text import count
 

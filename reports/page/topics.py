@@ -20,18 +20,22 @@ from reports.charts.groups import records_committed
 from reports.layout.section import first_of_each
 from reports.page.model import Cell, Clause, Fact, Figure, Grid, TopicView
 from reports.page.rows import (
+    LONGEST_SENTENCE,
     Shown,
     at,
+    cell_text,
     columns_of,
     doubt_said,
     figure,
     grid_of,
+    harmless,
     labels,
     name_cell,
+    name_cut,
     of_so_many,
     read_of,
+    topic_anchor,
 )
-from reports.page.texts import LONGEST_SENTENCE, cell_text, harmless, name_cut, topic_anchor
 from reports.page.topic_lags import is_of_lags, lags_of_topic
 from reports.page.workspace_tables import WorkspaceTables, fulfilling, is_one_of
 from reports.plain_text import count

@@ -32,8 +32,18 @@ from reports.charts.look import (
 from reports.layout.section import Rows
 from reports.page.forms import rendered
 from reports.page.model import Cell, Fact, Figure, Grid
-from reports.page.rows import at, columns_of, figure, grid_of, labels, name_cell, of_so_many
-from reports.page.texts import harmless, moment, name_cut
+from reports.page.rows import (
+    at,
+    columns_of,
+    figure,
+    grid_of,
+    harmless,
+    labels,
+    moment,
+    name_cell,
+    name_cut,
+    of_so_many,
+)
 from reports.plain_text import count, size_of
 
 SOURCE: Final = "trend.json"

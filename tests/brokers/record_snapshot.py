@@ -13,11 +13,10 @@ from pathlib import Path
 
 import click
 
-from analytics.snapshot.client_properties import ClientSettings
-from analytics.snapshot.cluster_connection import ClusterConnection
+from analytics.snapshot.cluster_connection import ClientSettings, ClusterConnection
 from analytics.snapshot.cluster_description import listed_groups
-from analytics.snapshot.earlier_snapshot import earlier_snapshot
 from analytics.snapshot.group_answers import answer_writer, asked_groups, write_group_answers
+from analytics.snapshot.log_folder import earlier_snapshot
 from analytics.snapshot.taking import Limits, take_snapshot
 from tests.support.recorded_cluster import recorder
 

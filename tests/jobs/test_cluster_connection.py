@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from analytics.errors import ClusterUnreachableError
-from analytics.snapshot.client_properties import ClientSettings
-from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError
+from analytics.snapshot.cluster_connection import (
+    ClientSettings,
+    ClusterConnection,
+    NotAnsweredError,
+)
 from tests.support.recorded_cluster import METADATA, RECORDING, Request, recorded_cluster
 
 _SECONDS = 30

@@ -13,7 +13,7 @@ import pytest
 
 from analytics.engine.part_runs import PartRunner, in_threads
 from analytics.gaps.group_selection import select_groups
-from analytics.questions.balance import balance_tables, held_in_epochs
+from analytics.questions.balance import balance_tables, through_history
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.describe import description
 from analytics.questions.diff import question as diff_question
@@ -81,7 +81,7 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
         (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiration_question),
         (EXPIRATION, ExpirationSettings((1, 10080)), commit_requests),
         (BALANCE, BalanceSettings(), balance_tables),
-        (BALANCE, BalanceSettings(history=True), held_in_epochs),
+        (BALANCE, BalanceSettings(history=True), through_history),
         (REBALANCES, RebalanceSettings(), rebalance_tables),
         *(
             (LAG, LagSettings(by=by), lag_question)

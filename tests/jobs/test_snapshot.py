@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.snapshot.client_properties import ClientSettings
-from analytics.snapshot.cluster_connection import ClusterConnection
+from analytics.snapshot.cluster_connection import ClientSettings, ClusterConnection
 from analytics.snapshot.taking import Limits, take_snapshot
 from tests.brokers.record_snapshot import SMALL_BYTES
 from tests.support.recorded_cluster import (

@@ -9,8 +9,7 @@ import click
 import pytest
 
 from analytics import State
-from analytics.questions.question import Question
-from analytics.questions.registry import QUESTIONS, audited_questions, question
+from analytics.questions.question import QUESTIONS, Question, audited_questions, question
 from jobs.cli.main import COMMANDS, cli
 from jobs.cli.options.answer import asking_options, fail_on_option
 from jobs.cli.options.shared import inputs_argument, out_option

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.questions.registry import QUESTIONS
+from analytics.questions.question import QUESTIONS
 from tests.support.worker_environments import pins_of, python_with
 
 

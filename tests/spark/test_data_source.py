@@ -9,10 +9,10 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from analytics import KafkaDump
-from analytics.decode.slice_reader import FilteringSliceReader
 from analytics.decode.tables import schema_of_dump, table_schema
 from analytics.decode.tasks import Settings, SliceReport, decode_slice
 from analytics.dump.copies.plan import plan
+from analytics.tables.table_readers import FilteringSliceReader
 from tests.support.archived import rows_of_partition, write_parquet
 from tests.support.damaged_dump import damaged_dump
 

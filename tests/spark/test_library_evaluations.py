@@ -16,7 +16,7 @@ from analytics.errors import SettingRefusedError, WorkspaceError
 from analytics.library import state as library_state
 from analytics.questions.diff.question import DIFF
 from analytics.questions.lag import question as lag_question
-from analytics.questions.registry import UnknownQuestionError, audited_questions
+from analytics.questions.question import UnknownQuestionError, audited_questions
 from analytics.questions.restore.question import RESTORE
 from analytics.spark_tasks import run_tasks
 from schemas import table

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner
-from analytics.questions.balance import balance_tables, held_in_epochs
+from analytics.questions.balance import balance_tables, through_history
 from analytics.questions.balance.question import BALANCE, BalanceSettings
 from analytics.questions.diff import question as diff_question
 from analytics.questions.diff.question import DIFF, DiffSettings
@@ -69,7 +69,7 @@ def rows_of(
         (LAG, LagSettings("topic"), (lag_question, 150)),
         (REBALANCES, RebalanceSettings(), (rebalance_tables, 60)),
         (BALANCE, BalanceSettings(), (balance_tables, 150)),
-        (BALANCE, BalanceSettings(history=True), (held_in_epochs, 40)),
+        (BALANCE, BalanceSettings(history=True), (through_history, 40)),
         (EXPIRATION, ExpirationSettings((1, 10080)), (expiration_question, 150)),
         (EXPIRATION, ExpirationSettings(most=5), (expiration_question, 150)),
         (TIMELINE, TimelineSettings(), (group_verdicts, 150)),

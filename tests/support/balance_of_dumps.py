@@ -24,7 +24,7 @@ from analytics.questions.balance.balance_tables import (
     subtopologies,
 )
 from analytics.questions.balance.evaluated import judged, tables_of
-from analytics.questions.balance.held_in_epochs import numbered
+from analytics.questions.balance.through_history import held_by_epoch_no
 from analytics.replay.history.held_items import held_items
 from schemas.evaluation_rules import balance_rules
 from tests.support.contract_rows import rows_of
@@ -67,7 +67,7 @@ def replayed(log_dirs: Sequence[Path], release: str) -> ReplayedDump:
     """Replay log directories of one broker."""
     made = replayed_dump(log_dirs, release, _MADE)
     tables = {name: contract_frame(made[name], name) for name in (*_STATE, *_COMMITTED)}
-    tables["held"] = numbered(held_items(made["group_steps"], made["topic_names"]))
+    tables["held"] = held_by_epoch_no(held_items(made["group_steps"], made["topic_names"]))
     tables["commits"] = rows_of("offset_history")
     records = made["cut"]
     named = pl.coalesce("topic", "topic_id").alias("topic")

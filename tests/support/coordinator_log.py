@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from analytics.replay.groups.columns import COMMIT, RECORDS
 from analytics.replay.groups.group_records import (
     CLASSIC,
+    COMMIT,
     CURRENT,
     GROUP,
     KINDS,
     MEMBER,
+    RECORDS,
     STREAMS,
     TARGET,
 )

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from analytics.questions.findings.advice import with_tool
+from analytics.questions.findings.advice import Phrasing, with_tool
 from analytics.questions.findings.evidence import (
     EVIDENCE,
     RECORD_PREFIX,
@@ -22,7 +22,6 @@ from analytics.questions.findings.evidence import (
     with_records,
 )
 from analytics.questions.findings.found import FINDINGS, in_order
-from analytics.questions.findings.wording import Phrasing
 from schemas.finding_rules import FindingRule, RestoreColumns
 
 _MOST_RECORDS: Final = 3

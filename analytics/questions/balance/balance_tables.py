@@ -37,7 +37,7 @@ from analytics.tables.stored_tables import StoredTables
 from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS
 
 if TYPE_CHECKING:
-    from analytics.questions.balance.held_in_epochs import Following, HeldInEpochs
+    from analytics.questions.balance.through_history import Following, HeldInEpochs
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from schemas.evaluation_rules import BalanceRules
 

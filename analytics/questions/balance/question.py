@@ -20,7 +20,7 @@ from analytics.questions.balance.balance_tables import HISTORY, NEEDS, tables_ev
 from analytics.questions.balance.case import Placement, placement
 from analytics.questions.balance.evaluated import ALTERNATIVES
 from analytics.questions.balance.evaluated import BALANCE as BALANCE_ROWS
-from analytics.questions.balance.held_in_epochs import HeldInEpochs
+from analytics.questions.balance.through_history import HeldInEpochs
 from analytics.questions.question import Answer, Question
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables

@@ -18,7 +18,7 @@ import polars as pl
 
 from analytics.contracts import polars_rows
 from analytics.replay.log.rules import replay_rules
-from analytics.replayed.cluster_answers import snapshot_at
+from analytics.replayed.end_offsets import snapshot_at
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

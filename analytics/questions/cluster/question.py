@@ -44,7 +44,7 @@ from analytics.questions.cluster.comparison import (
 from analytics.questions.cluster.reasons import CANNOT_TELL, CONTRADICTS, EXPLAINED, with_reasons
 from analytics.questions.question import Answer, Question
 from analytics.replay.dump.choices import iso_time
-from analytics.replayed.cluster_answers import snapshot_at
+from analytics.replayed.end_offsets import snapshot_at
 from analytics.workspace import DATA_LOGS, reading
 
 if TYPE_CHECKING:

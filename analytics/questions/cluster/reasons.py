@@ -28,7 +28,7 @@ from analytics.questions.cluster.comparison import (
     OFFSETS,
     SHARE_PARTITION,
 )
-from analytics.replayed.cluster_answers import snapshot_at
+from analytics.replayed.end_offsets import snapshot_at
 from schemas.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 
 if TYPE_CHECKING:

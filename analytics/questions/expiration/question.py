@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from analytics.contracts import arrow_rows, polars_rows
 from analytics.engine.part_runs import GroupPart
 from analytics.gaps.gap import Gap, gap
-from analytics.gaps.group_selection import HOMES, select_groups
+from analytics.gaps.group_selection import HOMES, Chosen, select_groups
 from analytics.gaps.internal_topics import removals_unread
-from analytics.questions.expiration.chosen_offsets import Chosen
 from analytics.questions.expiration.commit_requests import requests_of_groups
 from analytics.questions.expiration.group_endings import OF_GROUPS
 from analytics.questions.expiration.offset_log import GroupRecords, instants_of
@@ -58,8 +57,7 @@ from analytics.replay.offsets.commit_rows import (
     with_offsets_in_force,
 )
 from analytics.replay.offsets.commit_rows import COMMITS as COMMIT_ROWS
-from analytics.replayed.cluster_answers import coordinator_leaders, ends_statement
-from analytics.replayed.end_offsets import end_offsets_at
+from analytics.replayed.end_offsets import coordinator_leaders, end_offsets_at, ends_statement
 from analytics.replayed.group_rows import StoredGroups, whole
 from analytics.replayed.records import RecordGroups, Records
 from analytics.replayed.replayed_workspace import instant_of

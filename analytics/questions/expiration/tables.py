@@ -17,7 +17,7 @@ from polars import selectors
 
 from analytics.contracts import in_contract_order, polars_rows, table_of_frame
 from analytics.engine.part_runs import GroupPart, PartAnswer, PartRunner, get_value, put_value
-from analytics.questions.expiration.chosen_offsets import Chosen
+from analytics.gaps.group_selection import Chosen
 from analytics.questions.expiration.group_endings import (
     OF_GROUPS,
     WORST_FIRST,

@@ -21,6 +21,7 @@ from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.advice import (
     OF_GROUP,
     SPANS,
+    Phrasing,
     RestoreCommands,
     lost_spans,
     shared_commands,
@@ -42,7 +43,6 @@ from analytics.questions.findings.rows_for_rules import (
     rows_for_rules,
     rows_to_give_back,
 )
-from analytics.questions.findings.wording import Phrasing
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import FindingRule
 

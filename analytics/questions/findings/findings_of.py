@@ -35,15 +35,14 @@ from analytics.questions.findings.findings_in_parts import (
 from analytics.questions.findings.found import findings, kept_changes
 from analytics.questions.findings.incidents import INCIDENT_PARTS, INCIDENTS
 from analytics.questions.findings.rows_for_rules import JudgedTables
-from analytics.replayed.group_rows import PartedGroups, StoredGroups
+from analytics.replayed.group_rows import PartedGroups, RowCondition, StoredGroups
 from analytics.replayed.replayed_workspace import instant_of
-from analytics.replayed.row_condition import RowCondition
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas.finding_rules import SEVERITIES, FindingRule, record_sources
 
 if TYPE_CHECKING:
-    from analytics.questions.findings.wording import Phrasing
+    from analytics.questions.findings.advice import Phrasing
     from analytics.redaction.redactor import Redactor
     from analytics.replayed.group_rows import GroupFiles
     from analytics.replayed.replayed_workspace import ReplayedWorkspace

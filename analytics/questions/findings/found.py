@@ -19,10 +19,14 @@ from analytics.engine.part_runs import PartAnswer, PartRunner
 from analytics.questions.findings.advice import (
     OF_GROUP,
     Advice,
+    Phrasing,
     RestoreCommands,
+    WordedValue,
+    as_names,
     group_types,
     lost_spans,
     shared_commands,
+    worded,
 )
 from analytics.questions.findings.evidence import Records, with_records
 from analytics.questions.findings.finding_rows import (
@@ -35,7 +39,6 @@ from analytics.questions.findings.finding_rows import (
     value,
 )
 from analytics.questions.findings.rows_for_rules import JudgedTables, StoredRows, scan_for
-from analytics.questions.findings.wording import Phrasing, WordedValue, as_names, worded
 from analytics.replayed.group_rows import GroupRows
 from analytics.replayed.whole_groups import group_parts, parts_for
 from analytics.tables.parted_table import Order, PartedTable

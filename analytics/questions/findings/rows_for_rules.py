@@ -17,8 +17,7 @@ from analytics.questions.findings.advice import GROUPS, OF_GROUP
 from analytics.questions.findings.configured_rules import configured_rules
 from analytics.questions.findings.evidence import columns_of_records, tables_of_records
 from analytics.questions.findings.finding_rows import mask_of
-from analytics.replayed.group_rows import PartedGroups, StoredGroups
-from analytics.replayed.row_condition import RowCondition
+from analytics.replayed.group_rows import PartedGroups, RowCondition, StoredGroups
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import PartedTable
 from schemas import table, tables

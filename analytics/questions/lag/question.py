@@ -17,11 +17,10 @@ from analytics.gaps.gap import Gap, gap
 from analytics.gaps.group_completeness import GroupCompleteness
 from analytics.gaps.group_selection import HOMES, groups_lacking_history, select_groups
 from analytics.gaps.internal_topics import filters_of, has_topic_filter, left_out_of
-from analytics.questions.lag.end_samples import SAMPLES as SAMPLES_OF_ENDS
-from analytics.questions.lag.end_samples import end_samples
 from analytics.questions.lag.movement import HISTORY, KEY
 from analytics.questions.lag.offsets import GroupTables, inputs_of, named_by_cluster
-from analytics.questions.lag.pace import log_ends
+from analytics.questions.lag.pace import SAMPLES as SAMPLES_OF_ENDS
+from analytics.questions.lag.pace import end_samples, log_ends
 from analytics.questions.lag.retention import retention_frame, topic_retention
 from analytics.questions.lag.sums import (
     BY,
@@ -45,9 +44,15 @@ from analytics.questions.question import Answer, Question, check_choice
 from analytics.questions.sums import divided
 from analytics.replay.log.log_times import clocks_of_topic
 from analytics.replay.log.losses import with_marks_of
-from analytics.replayed.cluster_answers import ends_statement, with_first_ends, without_settings
 from analytics.replayed.data_logs import EXACT, data_logs
-from analytics.replayed.end_offsets import SAMPLES, end_offset_samples, end_offsets_at
+from analytics.replayed.end_offsets import (
+    SAMPLES,
+    end_offset_samples,
+    end_offsets_at,
+    ends_statement,
+    with_first_ends,
+    without_settings,
+)
 from analytics.replayed.group_rows import PartedGroups
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import subtopology_inputs

@@ -50,9 +50,13 @@ from analytics.questions.share.state_topic import (
 from analytics.questions.share.status import BY, CANNOT_TELL, parts_of_sums, summed, sums_in_order
 from analytics.questions.share.steps import steps_in_order
 from analytics.replay.log.log_times import clocks_of_topic
-from analytics.replayed.cluster_answers import ends_statement
 from analytics.replayed.data_logs import EXACT, data_logs
-from analytics.replayed.end_offsets import EndOffsetSamples, end_offset_samples, end_offsets_at
+from analytics.replayed.end_offsets import (
+    EndOffsetSamples,
+    end_offset_samples,
+    end_offsets_at,
+    ends_statement,
+)
 from analytics.replayed.records import Records
 from analytics.replayed.replayed_workspace import instant_of, known_coverage
 from analytics.replayed.topics import topics_gone, with_names

@@ -29,7 +29,12 @@ from analytics.gaps.group_selection import (
 )
 from analytics.gaps.internal_topics import are_some_topics, elections_unread
 from analytics.questions.question import Answer, Question
-from analytics.questions.timeline.group_verdicts import OtherLosses, matched, verdicts_of_groups
+from analytics.questions.timeline.group_verdicts import (
+    OtherLosses,
+    frames_until,
+    matched,
+    verdicts_of_groups,
+)
 from analytics.questions.timeline.lost_commits import (
     coordinator_evidence,
     in_force_then,
@@ -54,7 +59,6 @@ from analytics.replay.log.ends_at import leading, what_took_history
 from analytics.replay.log.log_times import disputed
 from analytics.replayed.end_offsets import end_offsets_at
 from analytics.replayed.group_rows import StoredGroups
-from analytics.replayed.pending_at import frames_until
 from analytics.replayed.whole_groups import whole_group_parts
 from analytics.tables.parted_table import Order, PartedTables
 from analytics.tables.stored_tables import StoredTables

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from analytics.questions.findings.found import NEW, NOT_THERE_NOW, STILL
-from analytics.questions.registry import question
+from analytics.questions.question import question
 from analytics.questions.sums import AT_LEAST, AT_LEAST_ABOUT
 from analytics.questions.trend.changes import (
     CANNOT_TELL,

@@ -21,7 +21,6 @@ from analytics.questions.usage.accounts import (
     untabled_usage,
 )
 from analytics.questions.usage.cleaner import DEFAULT
-from analytics.questions.usage.clock_differences import MOST_APART, clock_differences, stated_times
 from analytics.questions.usage.deletions import (
     BY_PATTERN,
     DELETIONS,
@@ -43,7 +42,13 @@ from analytics.questions.usage.key_usage import (
     with_and_without_keys,
 )
 from analytics.questions.usage.log_cleaning import BY_BATCH, left_rows
-from analytics.questions.usage.records import COMMITS, ROWS
+from analytics.questions.usage.records import (
+    COMMITS,
+    MOST_APART,
+    ROWS,
+    clock_differences,
+    stated_times,
+)
 from analytics.questions.usage.sums import GROUP, ranking, sums_of, together
 from schemas import CONSUMER_OFFSETS
 

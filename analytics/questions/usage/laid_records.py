@@ -20,16 +20,17 @@ from analytics.decode.selection import Selection
 from analytics.engine.part_runs import GroupPart, PartRunner, RunTasks, put_value
 from analytics.engine.record_layout import run_task
 from analytics.questions.usage.bucket_answers import NamesThere
-from analytics.questions.usage.clock_differences import LATEST, AppendTimes
 from analytics.questions.usage.records import (
     CLASSIC_GROUPS,
     COLUMNS,
     COMMIT_FIELDS,
     COMMITS,
     GROUP_FIELDS,
+    LATEST,
     MARKED,
     RECORD,
     ROWS,
+    AppendTimes,
     LogSums,
     Place,
     Transactions,

@@ -40,7 +40,6 @@ from analytics.questions.usage.bucket_answers import (
     clock_limit,
     usage_of_bucket,
 )
-from analytics.questions.usage.clock_differences import AppendTimes, clock_differences
 from analytics.questions.usage.deletions import OFFSETS_COLUMNS, clusters_of
 from analytics.questions.usage.key_usage import KnownLogs, topic_usage
 from analytics.questions.usage.laid_records import LogSightings, UsageRecords, parts_of_records
@@ -53,9 +52,11 @@ from analytics.questions.usage.log_cleaning import (
 )
 from analytics.questions.usage.records import (
     RECORD,
+    AppendTimes,
     LogSums,
     Place,
     Transactions,
+    clock_differences,
 )
 from analytics.questions.usage.sums import GROUP, UsageSums, most_first, sums_of, together
 from analytics.replayed.group_rows import GroupRows

@@ -8,15 +8,9 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import POSITION, TIME, present, text
-from analytics.replay.groups.columns import (
-    ASSIGNOR,
-    MEMBER_DETAILS,
-    PENDING,
-    PRESENCE,
-    SUBSCRIPTION,
-)
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
+    ASSIGNOR,
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,
@@ -25,9 +19,13 @@ from analytics.replay.groups.group_records import (
     GROUP_KEY,
     KINDS,
     MEMBER,
+    MEMBER_DETAILS,
     MEMBER_ROLES,
+    PENDING,
+    PRESENCE,
     SHARE,
     STREAMS,
+    SUBSCRIPTION,
     TARGET,
     TOPOLOGY,
     Kind,

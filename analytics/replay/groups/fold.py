@@ -14,33 +14,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.contracts import arrow_rows, in_key_order, polars_rows
-from analytics.replay.groups.columns import (
-    CLASSIC,
+from analytics.replay.groups.group_records import (
+    ASSIGNMENT_EPOCH,
+    CLASSIC_FAMILY,
     COMMIT,
-    CONSUMER,
+    CONSUMER_FAMILY,
+    CURRENT,
+    FAMILIES,
+    GROUP,
+    GROUP_KEY,
     GROUPS,
+    MEMBER,
     NONE,
     OF_MEMBERS,
     RECORDS,
-    SHARE,
+    REMOVED_ASSIGNMENT_EPOCH,
+    SHARE_FAMILY,
     STATE,
-    STREAMS,
+    STREAMS_FAMILY,
+    TARGET,
+    TOPOLOGY,
     CodedLog,
     coded,
     dense,
     last_row,
     numbers,
-)
-from analytics.replay.groups.group_records import (
-    ASSIGNMENT_EPOCH,
-    CURRENT,
-    FAMILIES,
-    GROUP,
-    GROUP_KEY,
-    MEMBER,
-    REMOVED_ASSIGNMENT_EPOCH,
-    TARGET,
-    TOPOLOGY,
 )
 from analytics.replay.groups.lives import (
     DecidingRows,
@@ -62,7 +60,7 @@ from analytics.replay.groups.member_rows import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analytics.replay.groups.columns import Flags, Numbers
+    from analytics.replay.groups.group_records import Flags, Numbers
     from analytics.replay.log.log_times import Decoded
     from analytics.replay.log.rules import ReplayRules
 
@@ -301,7 +299,7 @@ def group_rows(in_force: InForce, members: Members, rules: ReplayRules) -> Group
     """Return the groups that have records."""
     group = np.flatnonzero(in_force.lives.is_there)
     family = in_force.lives.family[group]
-    is_classic = family == CLASSIC
+    is_classic = family == CLASSIC_FAMILY
     own = in_force.of_groups(GROUP)[0]
     record = own[group]
     assignment_epoch = _assignment_epochs(in_force, rules)
@@ -350,10 +348,10 @@ def _states(
     there = (members.state == STABLE) & (members.epoch == assignment_epoch[members.group])
     is_reconciled = np.ones(in_force.log.groups, bool)
     is_reconciled[members.group[~there]] = False
-    ready: Flags = (family != STREAMS) | _has_topology(in_force, rules)[group]
+    ready: Flags = (family != STREAMS_FAMILY) | _has_topology(in_force, rules)[group]
     return np.select(
         [
-            np.isin(family, (CLASSIC, SHARE)),
+            np.isin(family, (CLASSIC_FAMILY, SHARE_FAMILY)),
             ~ready,
             epoch > assignment_epoch[group],
             ~is_reconciled[group],
@@ -393,8 +391,8 @@ def _assignors(in_force: InForce, members: Members, rules: ReplayRules) -> np.nd
     )
     asked[votes["group"].to_numpy()] = votes["name"].to_numpy()
     found = np.full(len(group), None, object)
-    found[family == CONSUMER] = asked[group[family == CONSUMER]]
-    found[family == SHARE] = rules.share_assignor
+    found[family == CONSUMER_FAMILY] = asked[group[family == CONSUMER_FAMILY]]
+    found[family == SHARE_FAMILY] = rules.share_assignor
     return found
 
 

@@ -21,25 +21,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.groups.columns import (
-    CLASSIC,
+from analytics.replay.groups.group_records import (
+    CLASSIC_FAMILY,
     COMMIT,
-    CONSUMER,
+    CONSUMER_FAMILY,
+    FAMILIES,
     FAMILY_OF,
+    GROUP,
     NONE,
     ROLE_OF,
-    STREAMS,
+    STREAMS_FAMILY,
     CodedLog,
     first_row,
     last_row,
     numbers,
 )
-from analytics.replay.groups.group_records import FAMILIES, GROUP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.replay.groups.columns import Flags, Numbers
+    from analytics.replay.groups.group_records import Flags, Numbers
 
 # The records in force: what the present lives of groups are made of.
 
@@ -191,7 +192,7 @@ def deciding_rows(log: CodedLog) -> DecidingRows:
     removed = by_type(last_row(place, log.is_of(GROUP) & log.is_tombstone, size))
     since = _ends_of_earlier_lives(made, removed)
     here = np.arange(len(log.group)) > since[log.group, log.family]
-    is_newer = log.is_tombstone & np.isin(log.family, (CONSUMER, STREAMS))
+    is_newer = log.is_tombstone & np.isin(log.family, (CONSUMER_FAMILY, STREAMS_FAMILY))
     return DecidingRows(
         made,
         removed,
@@ -217,8 +218,8 @@ def lives(log: CodedLog, deciding: DecidingRows, *, groups_end_by_tombstones: bo
         return Lives(is_there, family, since, made_by, np.zeros(log.groups, bool))
     committed = first_row(log.group, log.kind == COMMIT, log.groups)
     simple = _simple_values(log, deciding)
-    is_simple = is_there & (family == CLASSIC) & (simple != NONE)
-    ended = np.maximum(deciding.removed[:, CONSUMER], deciding.removed[:, STREAMS])
+    is_simple = is_there & (family == CLASSIC_FAMILY) & (simple != NONE)
+    ended = np.maximum(deciding.removed[:, CONSUMER_FAMILY], deciding.removed[:, STREAMS_FAMILY])
     is_there &= ~(is_simple & (ended > simple))
     stands_on = np.where(is_there, np.where(is_simple, simple, NONE), committed)
     is_over = (stands_on != NONE) & (deciding.newer > stands_on)
@@ -239,18 +240,20 @@ def lives(log: CodedLog, deciding: DecidingRows, *, groups_end_by_tombstones: bo
 
 
 def _ends_of_earlier_lives(creating: Numbers, removed: Numbers) -> Numbers:
-    since = np.maximum(removed, removed[:, [CLASSIC]])
+    since = np.maximum(removed, removed[:, [CLASSIC_FAMILY]])
     for family in range(_TYPES):
         others = np.delete(creating, family, axis=1).max(axis=1)
         since[:, family] = np.maximum(since[:, family], others)
     # A classic value is a whole life: it begins right there, if nothing ended it since.
-    since[:, CLASSIC] = np.maximum(removed[:, CLASSIC], creating[:, CLASSIC] - 1)
+    since[:, CLASSIC_FAMILY] = np.maximum(
+        removed[:, CLASSIC_FAMILY], creating[:, CLASSIC_FAMILY] - 1
+    )
     return since
 
 
 def _simple_values(log: CodedLog, deciding: DecidingRows) -> Numbers:
     """Return by group its last classic value, where nobody would miss that group, else `NONE`."""
-    last = deciding.creating[:, CLASSIC]
+    last = deciding.creating[:, CLASSIC_FAMILY]
     members = numbers(pc.list_value_length(log.rows.column("members")), null=0)
     no_protocol: NDArray[np.bool_] = pc.is_null(log.rows.column("protocol_type")).to_numpy()
     is_simple: Flags = (no_protocol & (members == 0))[last]

@@ -18,20 +18,24 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.replay.groups.columns import (
+from analytics.replay.groups.group_records import (
     ASSIGNMENTS,
-    CLASSIC,
+    CLASSIC_FAMILY,
+    CURRENT,
+    FAMILIES,
+    GROUP,
     ITEMS,
+    MEMBER,
     MEMBER_DETAILS,
     MEMBERS,
     NONE,
     OF_MEMBERS,
     PENDING,
-    STREAMS,
+    STREAMS_FAMILY,
+    TARGET,
     dense,
     numbers,
 )
-from analytics.replay.groups.group_records import CURRENT, FAMILIES, GROUP, MEMBER, TARGET
 from analytics.replay.groups.lives import InForce, optional, whole
 
 if TYPE_CHECKING:
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.replay.groups.columns import Flags, Numbers
     from analytics.replay.groups.fold import Groups
+    from analytics.replay.groups.group_records import Flags, Numbers
 
 JOINING_EPOCH = 0
 LEFT_EPOCH = -1
@@ -119,7 +123,7 @@ def member_rows(in_force: InForce) -> Members:
 def assignment_rows(in_force: InForce, members: Members, groups: Groups) -> Assignments:
     """Return what members were given, a row for each partition or task."""
     own, _ = in_force.of_groups(GROUP)
-    classic = np.flatnonzero((in_force.lives.family == CLASSIC) & (own != NONE))
+    classic = np.flatnonzero((in_force.lives.family == CLASSIC_FAMILY) & (own != NONE))
     (current, current_group), (target, target_group) = members.current, members.target
     rows = np.concatenate([own[classic], current, target])
     group = np.concatenate([classic, current_group, target_group])
@@ -199,7 +203,7 @@ def _of_others(
     epoch = np.where(has_left, LEFT_EPOCH, stored)
     previous = in_force.values_in("previous_epoch", current)
     # Only a member of a streams group begins without an epoch before.
-    begins = (current == NONE) & (family != STREAMS)
+    begins = (current == NONE) & (family != STREAMS_FAMILY)
     before = np.where(begins, NO_EPOCH_BEFORE, np.where(has_left, LEFT_EPOCH, numbers(previous)))
     state = _states(family, numbers(in_force.values_in("member_state", current), _NO_STATE))
     details = _details(in_force, records.metadata[there])
@@ -228,13 +232,13 @@ def _details(in_force: InForce, rows: Numbers) -> pa.StructArray:
 
 def _of_classic_groups(in_force: InForce) -> tuple[pa.StructArray, Numbers]:
     value, _ = in_force.of_groups(GROUP)
-    groups = np.flatnonzero((in_force.lives.family == CLASSIC) & (value != NONE))
+    groups = np.flatnonzero((in_force.lives.family == CLASSIC_FAMILY) & (value != NONE))
     rows = value[groups]
     lists = in_force.values_in("members", rows)
     details, parents = pc.list_flatten(lists), numbers(pc.list_parent_indices(lists))
     told = {field.name: pc.struct_field(details, field.name) for field in MEMBER_DETAILS}
     told |= {
-        "group_type": _type_names(np.full(len(parents), CLASSIC)),
+        "group_type": _type_names(np.full(len(parents), CLASSIC_FAMILY)),
         "member_epoch": in_force.values_in("epoch", rows[parents]),
     }
     return struct(MEMBERS, told), groups[parents]
@@ -244,13 +248,13 @@ def _states(family: Numbers, stored: Numbers) -> np.ndarray:
     """Return states in Kafka's words; a member without a record of one is stable or unknown."""
     words = np.full(len(stored), UNKNOWN_STATE, object)
     for states, are in (
-        (_PARTITION_STATES, family != STREAMS),
-        (_TASK_STATES, family == STREAMS),
+        (_PARTITION_STATES, family != STREAMS_FAMILY),
+        (_TASK_STATES, family == STREAMS_FAMILY),
     ):
         for code, word in states.items():
             words[are & (stored == code)] = word
     words[stored == _NO_STATE] = STABLE
-    words[(stored == _NO_STATE) & (family == STREAMS)] = UNKNOWN_STATE
+    words[(stored == _NO_STATE) & (family == STREAMS_FAMILY)] = UNKNOWN_STATE
     return words
 
 

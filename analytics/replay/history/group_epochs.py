@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from analytics.replay.groups.columns import ASSIGNOR, PRESENCE, combined, grouped
 from analytics.replay.groups.group_records import (
     ASSIGNMENT_EPOCH,
+    ASSIGNOR,
     CLASSIC,
     CONSUMER,
     CONSUMER_PROTOCOL,
@@ -24,18 +24,21 @@ from analytics.replay.groups.group_records import (
     GROUP,
     GROUP_KEY,
     MEMBER,
+    PRESENCE,
     REMOVED_ASSIGNMENT_EPOCH,
     SHARE,
     STREAMS,
     TARGET,
     TOPOLOGY,
+    combined,
+    grouped,
 )
 from analytics.replay.log.losses import WHOLE, Coverage, born_from, uncompacted_from
 from analytics.replay.log.rules import ReplayRules
 from analytics.replay.log.spans import EPOCH, LIFE, ROW, at, in_order, last_up_to, so_far
 
 if TYPE_CHECKING:
-    from analytics.replay.groups.columns import Numbers
+    from analytics.replay.groups.group_records import Numbers
     from analytics.replay.history.held_items import Held
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import contract_frame, contract_schema
-from analytics.replay.groups.columns import PENDING
-from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY, TARGET
+from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY, PENDING, TARGET
 from analytics.replay.history.group_epochs import group_epochs
 from analytics.replay.history.group_incarnations import group_incarnations
 from analytics.replay.history.group_life_events import group_life_events, member_events

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from analytics.replay.groups.columns import codes, combined
 from analytics.replay.groups.group_records import (
     CLASSIC,
     CONSUMER,
@@ -21,6 +20,8 @@ from analytics.replay.groups.group_records import (
     MEMBER,
     STREAMS,
     TARGET,
+    codes,
+    combined,
 )
 from analytics.replay.log.spans import (
     EPOCH,

@@ -13,28 +13,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from analytics.replay.groups.columns import (
-    ASSIGNOR,
-    PENDING,
-    PRESENCE,
-    SUBSCRIPTION,
-    codes,
-    combined,
-    dense,
-)
 from analytics.replay.groups.group_records import (
+    ASSIGNOR,
     CLASSIC,
     CURRENT,
     GROUP,
     GROUP_KEY,
     MEMBER,
+    PENDING,
+    PRESENCE,
     STREAMS,
+    SUBSCRIPTION,
     TARGET,
+    codes,
+    combined,
+    dense,
 )
 from analytics.replay.log.spans import LIFE, ROW
 
 if TYPE_CHECKING:
-    from analytics.replay.groups.columns import Flags, Numbers
+    from analytics.replay.groups.group_records import Flags, Numbers
 
 
 # What was known of a group and of who owned a partition, from record to record.

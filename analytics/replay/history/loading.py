@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from analytics.contracts import IN_DUMP, POSITION
-from analytics.replay.groups.columns import PENDING, codes, combined
-from analytics.replay.groups.group_records import CONSUMER, CURRENT, MEMBER, STREAMS
+from analytics.replay.groups.group_records import (
+    CONSUMER,
+    CURRENT,
+    MEMBER,
+    PENDING,
+    STREAMS,
+    codes,
+    combined,
+)
 from analytics.replay.log.spans import LIFE, ROW
 from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, record_types
 from schemas.releases import load_faults as known_faults

@@ -20,7 +20,10 @@ import polars as pl
 import pyarrow as pa
 
 from analytics.contracts import contract_frame
-from analytics.replay.groups.columns import (
+from analytics.replay.groups.group_records import (
+    CLASSIC,
+    CURRENT,
+    GROUP_KEY,
     PRESENCE,
     SUBSCRIPTION,
     codes,
@@ -28,7 +31,6 @@ from analytics.replay.groups.columns import (
     first_row,
     grouped,
 )
-from analytics.replay.groups.group_records import CLASSIC, CURRENT, GROUP_KEY
 from analytics.replay.log.losses import (
     HOME,
     WHOLE,
@@ -41,7 +43,7 @@ from analytics.replay.log.losses import (
 from analytics.replay.log.spans import FIRST, LIFE
 
 if TYPE_CHECKING:
-    from analytics.replay.groups.columns import Flags, Numbers
+    from analytics.replay.groups.group_records import Flags, Numbers
     from analytics.replay.history.held_items import Held
 
 

@@ -20,16 +20,17 @@ from reports.charts.offsets import largest_lags, log_bytes
 from reports.page.model import Figure, Grid, Subject
 from reports.page.rows import (
     Shown,
+    cell_text,
     columns_of,
     dicts,
     figure,
     grid_of,
+    harmless,
     labels,
     of_so_many,
     place,
     read_of,
 )
-from reports.page.texts import cell_text, harmless
 from reports.page.workspace_tables import WorkspaceTables
 from reports.plain_text import count
 

@@ -17,10 +17,10 @@ from reports.page.rows import (
     doubt_said,
     figure,
     grid_of,
+    harmless,
     labels,
     of_so_many,
 )
-from reports.page.texts import harmless
 from reports.page.workspace_tables import WorkspaceTables, is_of
 from schemas import table
 

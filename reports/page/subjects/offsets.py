@@ -31,13 +31,14 @@ from reports.page.rows import (
     doubt_said,
     figure,
     grid_of,
+    harmless,
     labels,
+    moment,
     of_so_many,
     place,
     read_of,
     text_of,
 )
-from reports.page.texts import harmless, moment
 from reports.page.workspace_tables import WorkspaceTables, is_of, is_one_of
 from reports.plain_text import count, duration
 from schemas import table

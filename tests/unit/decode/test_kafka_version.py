@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.decode.kafka_version import RecordFormat, infer_kafka_version
 from schemas import all_record_types
-from schemas.releases import FieldEvidence, field_evidence
+from schemas.releases import FieldEvidence, RecordFormat, field_evidence, infer_kafka_version
 
 
 def offset_commit(version: int) -> RecordFormat:

@@ -8,12 +8,17 @@ import pyarrow.compute as pc
 import pytest
 
 from analytics.decode.chunks import Decoded, RecordKind, decode_chunk
-from analytics.decode.kafka_version import KafkaVersion, RecordFormat, infer_kafka_version
 from analytics.decode.selection import Selection
 from analytics.decode.tables import Origin
 from analytics.dump.records.segment_reader import read_segment
 from schemas import record_types
-from schemas.releases import FieldEvidence, field_evidence
+from schemas.releases import (
+    FieldEvidence,
+    KafkaVersion,
+    RecordFormat,
+    field_evidence,
+    infer_kafka_version,
+)
 
 DUMPS = Path(__file__).parents[2] / "data" / "dumps"
 TOPICS = ("__consumer_offsets", "__share_group_state", "__transaction_state")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from analytics.workspace import Workspace
 from jobs.workspaces import decoding
+from jobs.workspaces.decoding import resumed_in_words
 from jobs.workspaces.kept_replay import copy_workspace
-from jobs.workspaces.resumed_run import resumed_in_words
 from tests.brokers.batches import batches_of
 from tests.support.resumed_runs import (
     CLASSIC,

@@ -17,8 +17,7 @@ from analytics.errors import AbsentFileError, ClusterUnfitError
 from analytics.workspace import PIECES
 from jobs.cli.console import Console
 from jobs.workspaces import decoding
-from jobs.workspaces.decoding import decode_into
-from jobs.workspaces.resumed_run import earlier_run, resumed_in_words
+from jobs.workspaces.decoding import decode_into, earlier_run, resumed_in_words
 from tests.support.resumed_runs import CLASSIC, DUMPS, check_equal, decoded, log_of
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from analytics import open_dump
 from analytics.assignors.group import string_hash
-from analytics.questions.registry import question
+from analytics.questions.question import question
 from tests.support.lag_histories import BEGUN, PARTITIONS, TOPICS, RandomLog, bytes_of
 from tests.support.log_dirs import LogDir
 from tests.support.plain_log import PlainRecord

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics.errors import WorkspaceError
-from analytics.replayed.kept_evaluations import keep_evaluations
-from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.replayed_workspace import keep_evaluations, replayed_instant
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import FOLDERS, Part, Workspace
 from jobs.workspaces.replayed import Replayed

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from analytics.replayed.row_condition import RowCondition
+from analytics.replayed.group_rows import RowCondition
 
 _ROWS = {"verdict": ["lost", None, "kept", "lost"], "offset": [1, 2, 3, 4]}
 

@@ -15,7 +15,7 @@ from analytics import open_dump
 from analytics.errors import SettingRefusedError
 from analytics.library.saved_runs import FILE_SETTINGS, plain_settings, run_of
 from analytics.questions.lag.question import LagSettings
-from analytics.questions.registry import QUESTIONS, question
+from analytics.questions.question import QUESTIONS, question
 from analytics.replayed.given_settings import BrokerSettings, GivenSettings, Settings
 from schemas import CONSUMER_OFFSETS
 

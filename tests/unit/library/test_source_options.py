@@ -27,7 +27,7 @@ from analytics.library.source_options import (
     settings_of,
     source_options,
 )
-from analytics.questions.registry import QUESTIONS, question
+from analytics.questions.question import QUESTIONS, question
 from schemas import tables
 
 NO_PLAIN_VALUES = {

@@ -24,8 +24,7 @@ from analytics.replayed.whole_groups import stored_parts, whole_group_parts
 from analytics.tables.buckets import GroupBucket
 from analytics.tables.parquet_frames import frames_of_file
 from analytics.tables.parted_table import BY_GROUP, PartedTable
-from analytics.tables.staged_tables import write_parts, write_rows
-from analytics.tables.stored_tables import StoredTables, folder_of
+from analytics.tables.stored_tables import StoredTables, folder_of, write_parts, write_rows
 from analytics.workspace import Workspace
 from tests.support.contract_rows import rows_of
 

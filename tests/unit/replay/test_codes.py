@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from analytics.replay.groups.columns import codes, combined, dense, grouped
+from analytics.replay.groups.group_records import codes, combined, dense, grouped
 
 
 def test_values_are_numbered_as_they_come_and_null_is_one_of_them() -> None:

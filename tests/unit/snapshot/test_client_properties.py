@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import InputNotRecognizedError
-from analytics.snapshot.client_properties import ClientSettings, client_settings
+from analytics.snapshot.cluster_connection import ClientSettings, client_settings
 from jobs.cli.settings_files import read_client_properties
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import InputNotRecognizedError
-from analytics.snapshot.earlier_snapshot import EarlierSnapshot, earlier_snapshot
 from analytics.snapshot.log_extents import FetchBudget, HeldLog, Pace, Reading
-from analytics.snapshot.log_folder import LogWriter
+from analytics.snapshot.log_folder import EarlierSnapshot, LogWriter, earlier_snapshot
 from analytics.snapshot.log_reading import LogReader
 from schemas.snapshot import Partition
 from tests.unit.snapshot.made_batches import batch

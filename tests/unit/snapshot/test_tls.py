@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import InputNotRecognizedError, InstallationError
-from analytics.snapshot.client_properties import client_settings
+from analytics.snapshot.cluster_connection import client_settings
 from tests.support.certificates import Authority, Identity
 
 PASSWORD = "hunter2-of-the-store"

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from analytics.tables.read_ahead import one_ahead
+from analytics.engine.part_runs import one_ahead
 
 
 def test_all_pieces_come_in_their_order() -> None:

@@ -13,9 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from analytics.questions.findings.advice import WordedValue, worded
 from analytics.questions.findings.configured_rules import SUPPRESSIONS
 from analytics.questions.findings.found import findings
-from analytics.questions.findings.wording import WordedValue, worded
 from reports.plain_text import duration, size_of
 from schemas.finding_rules import SEVERITIES, FindingRule, finding_rules
 from tests.support import written_workspace

@@ -11,7 +11,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.lag.end_samples import MOST, end_samples
+from analytics.questions.lag.pace import MOST, end_samples
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 
 BEGUN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)

@@ -10,15 +10,17 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.questions.usage.clock_differences import (
+from analytics.questions.usage.records import (
     APPEND_TIME,
+    CLASSIC_GROUPS,
     COMMIT_TIME,
+    COMMITS,
+    RECORD,
     STATE_TIME,
     AppendTimes,
     clock_differences,
     stated_times,
 )
-from analytics.questions.usage.records import CLASSIC_GROUPS, COMMITS, RECORD
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LIMIT_MS = 10_000

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from reports.page.model import Grid
-from reports.page.rows import Shown, doubt_said, grid_of
-from reports.page.texts import ABSENT
+from reports.page.rows import ABSENT, Shown, doubt_said, grid_of
 
 COLUMNS = (Shown("group_id", "Group", "group"), Shown("lag", "Lag", "number"))
 

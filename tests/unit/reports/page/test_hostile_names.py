@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from reports.page.build import page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
-from reports.page.texts import harmless
+from reports.page.rows import harmless
 from tests.support.page_tables import finding, workspace
 
 CORPUS = (

@@ -11,7 +11,7 @@ import pyarrow as pa
 from reports.page.build import page_of
 from reports.page.forms import html_of, text_of
 from reports.page.model import Page, TopicView
-from reports.page.texts import topic_anchor
+from reports.page.rows import topic_anchor
 from reports.page.workspace_tables import Condition, fulfilling
 from schemas.manifest import Manifest
 from tests.support.page_tables import AT, MANIFEST, finding, workspace
