@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from analytics import Dump, KafkaDump, State, open_dump, spark_tasks
+from analytics import Dump, KafkaDump, State, open_dump
+from analytics.decode import workload
 from analytics.errors import (
     CannotTellError,
     EnvironmentUnfitError,
@@ -402,7 +403,7 @@ def test_a_dump_of_several_paths_is_one(failover_dump: Path) -> None:
 def test_a_large_dump_says_what_replays_it(
     failover_dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_tasks, "SMALL_BYTES", 0)
+    monkeypatch.setattr(workload, "SMALL_BYTES", 0)
     with pytest.raises(EnvironmentUnfitError, match=r"too large.*replay\(spark\).*groupscope repl"):
         loaded(failover_dump, table="groups")
     with pytest.raises(EnvironmentUnfitError, match=r"too large.*replay\(spark\)\.lag\(\)"):
@@ -413,7 +414,7 @@ def test_a_large_dump_says_what_replays_it(
 def test_of_a_large_workspace_what_lies_in_it_is_read_and_nothing_made(
     early_workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_tasks, "SMALL_RECORDS", 0)
+    monkeypatch.setattr(workload, "SMALL_RECORDS", 0)
     assert loaded(early_workspace, table="groups").num_rows > 0
     for options in ({"table": "lag"}, {"table": "groups", "asOf": EARLY}):
         with pytest.raises(EnvironmentUnfitError, match=r"too large.*the workspace has.*groups"):

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics import open_dump, spark_tasks
+from analytics import open_dump
+from analytics.decode import workload
 from analytics.errors import EnvironmentUnfitError
 
 PROGRAM = """
@@ -57,6 +58,6 @@ def test_groups_are_listed_and_described(failover_dump: Path) -> None:
 def test_a_large_dump_asks_for_a_session(
     failover_dump: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_tasks, "SMALL_BYTES", 1000)
+    monkeypatch.setattr(workload, "SMALL_BYTES", 1000)
     with open_dump(str(failover_dump)) as dump, pytest.raises(EnvironmentUnfitError, match="large"):
         dump.replay()
