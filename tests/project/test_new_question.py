@@ -12,7 +12,7 @@ import pytest
 
 EXAMPLE = Path("examples") / "new_question"
 PACKAGES = ("groupscope", "analytics", "jobs", "reports", "schemas")
-REGISTRY = Path("analytics") / "questions" / "registry.py"
+REGISTRY = Path("analytics") / "questions" / "question.py"
 LINE = '    "quiet_groups": "QUIET_GROUPS",\n'
 MOST_FILES = 8
 MOST_LINES = 300
