@@ -136,8 +136,7 @@ class StoredTables:
 
     def files(self, name: str) -> list[str]:
         """Return the files of a table."""
-        found = self._dataset(name)
-        return found.files if isinstance(found, ds.FileSystemDataset) else []
+        return _files_of(self._dataset(name))
 
     def batches(self, name: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield a table of any size, some rows at a time, in the order of its key.
@@ -202,8 +201,7 @@ class StoredTables:
         """
         place = self.workspace.table(folder_of(name))
         dataset = self._dataset(name)
-        paths = dataset.files if isinstance(dataset, ds.FileSystemDataset) else []
-        files = [f"{place}/{path.rpartition('/')[2]}" for path in paths]
+        files = [f"{place}/{path.rpartition('/')[2]}" for path in _files_of(dataset)]
         return PartedTable(self._in_contract_order(name, dataset.schema), files, order)
 
     def count(self, *names: str, where: pc.Expression | None = None) -> int:
@@ -297,6 +295,10 @@ class StoredTables:
     def _of_files(self, files: Sequence[str], schema: pa.Schema) -> ds.Dataset:
         filesystem = self.workspace.filesystem
         return ds.dataset(list(files), schema=schema, filesystem=filesystem, format="parquet")
+
+
+def _files_of(dataset: ds.Dataset) -> list[str]:
+    return dataset.files if isinstance(dataset, ds.FileSystemDataset) else []
 
 
 def _names(name: str, columns: Sequence[str] | None) -> list[str]:

@@ -63,11 +63,13 @@ def page_of_workspace(location: str, summary: Mapping[str, Any]) -> Page:
     stored = StoredTables(space)
     if not stored.has(*_NEEDED):
         raise not_audited(location)
-    read = WorkspaceTables(_Stored(stored), manifest, summary)
+    tables = _Stored(stored)
+    read = WorkspaceTables(tables, manifest, summary)
     shown = is_of(worst_groups(read)["group_id"].to_pylist())
     there = [name for name in OF_STORIES if stored.has(name)]
     of_shown = {name: stored.parted(name, order_of(name)).where(shown).few() for name in there}
-    return page_of(replace(read, tables=_Stored(stored, HeldTables(of_shown))))
+    # What was read to choose the groups is not read again.
+    return page_of(replace(read, tables=replace(tables, of_shown=HeldTables(of_shown))))
 
 
 @dataclass(frozen=True)
