@@ -24,7 +24,7 @@ from benchmarks.generate import parse_size
 from benchmarks.report import Report
 
 BENCHMARKS = (
-    *("wire", "spark", "memory", "inspection"),
+    *("wire", "spark", "memory", "inspection", "archived_rows"),
     *(
         "group_fold",
         "offsets_replay",

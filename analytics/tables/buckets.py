@@ -158,7 +158,11 @@ class GroupBucket(NamedTuple):
         Args:
             rows: Those of the file; of what has no `group_id` nothing is said.
         """
-        is_true = _GROUP in rows.columns and rows.select(self.has(pl.col(_GROUP)).all()).item()
+        if _GROUP not in rows.columns:
+            return {}
+        # Rows of a group lie side by side: of each such run one is looked at.
+        groups = rows.select(pl.col(_GROUP).rle().struct.field("value"))
+        is_true = groups.select(self.has(pl.col("value")).all()).item()
         return {_LABEL: f"{self.part} of {self.parts}"} if is_true else {}
 
     def is_within(self, parts: int) -> bool:

@@ -37,7 +37,6 @@ class Reason(StrEnum):
     NEGATIVE_LENGTH = "negative_length"
     LENGTH_BEYOND_END = "length_beyond_end"
     VARINT_TOO_LONG = "varint_too_long"
-    INVALID_TAG = "invalid_tag"
     INVALID_UTF8 = "invalid_utf8"
     CONFLICTING_ROW = "conflicting_row"
     INVALID_ENCODING = "invalid_encoding"

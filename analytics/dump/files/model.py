@@ -216,14 +216,6 @@ class Slice:
     records: int | None = None
     unreadable: str | None = None
 
-    @property
-    def left_out_whole(self) -> str | None:
-        """The one rule that leaves out everything here, None where something is kept."""
-        if len(self.rules) != 1:
-            return None
-        first, end, rule = self.rules[0]
-        return rule if first <= self.from_offset and end >= self.to_offset else None
-
 
 OTHER_TOPIC = "topic_id"
 """Shows a line to be of another topic of the same name: no election took part."""
