@@ -52,10 +52,12 @@ class ResumedEntry(TypedDict):
     """The workspace that a run went on from, and what was kept of it.
 
     Keys:
+        resumed_copies: Names of the copies that were decoded into it.
         refusal: Why nothing of it could be kept, whatever its logs are; null where it could.
     """
 
     resumed_from: str
+    resumed_copies: list[str]
     refusal: str | None
     partitions: list[ResumedPartitionEntry]
 
