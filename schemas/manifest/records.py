@@ -49,10 +49,9 @@ class ResumedPartitionEntry(TypedDict):
 
 
 class ResumedEntry(TypedDict):
-    """The workspace that a run went on from, and what was kept of it.
+    """The workspace that a run went on from, of which copies it was made, and what was kept of it.
 
     Keys:
-        resumed_copies: Names of the copies that were decoded into it.
         refusal: Why nothing of it could be kept, whatever its logs are; null where it could.
     """
 
