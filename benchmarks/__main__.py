@@ -42,7 +42,7 @@ BENCHMARKS = (
         "audit_sizing",
     ),
 )
-PEERS = ("peers", "fetching")
+PEERS = ("peers", "fetching", "many_groups")
 _QUICK = {
     "segment_bytes": 400_000,
     "whole_bytes": 200_000,

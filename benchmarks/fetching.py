@@ -7,14 +7,15 @@ the snapshot writes the batches into a folder. Neither is asked for anything els
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from benchmarks.command import GROUPSCOPE, Run, run_command
 from benchmarks.data import Data, segments_in, size_of
 from benchmarks.generate import Options, write_dump
 from benchmarks.kafka_tools import RELEASE, ToolsUnavailableError, fetch
-from benchmarks.measure import Contestant, interleaved
+from benchmarks.measure import Contestant, interleaved, ratio
 from benchmarks.report import Figure, Report
 
 _PARTITIONS: Final = 4
@@ -33,14 +34,14 @@ _CLIENT: Final = ("java", "-Xmx512M", "-server", "-XX:+UseG1GC")
 """What Kafka's scripts give a console consumer."""
 _SECONDS: Final = 180
 _GROUPS: Final = 200
-"""Few: a snapshot asks for the settings of each, and a consumer does not."""
+"""Numbers that names begin with. A snapshot asks for groups, and a consumer does not."""
 _OURS, _OUR_START = "groupscope snapshot", "groupscope snapshot of nothing (start)"
 _PEER, _PEER_START = "kafka-console-consumer", "kafka-console-consumer, one record (start)"
 
 
 def run(data: Data) -> list[Report]:
     """Measure."""
-    report = Report(f"snapshot against kafka-console-consumer {RELEASE}; ratios of wall time")
+    report = Report(f"snapshot against kafka-console-consumer {RELEASE}; ratios within rounds")
     try:
         jars = fetch(data.folder / "client-tools")
     except ToolsUnavailableError as reason:
@@ -55,39 +56,52 @@ def run(data: Data) -> list[Report]:
         out = data.folder / "snapshot"
         _check(bootstrap, out, source)
         runs: list[Run] = []
-        times = interleaved(
-            [
-                Contestant(_PEER, lambda: _consume(jars, bootstrap, records)),
-                Contestant(_PEER_START, lambda: _consume(jars, bootstrap, 1)),
-                Contestant(
-                    _OURS,
-                    lambda: runs.append(_snapshot(bootstrap, out)),
-                    clean=lambda: shutil.rmtree(out),
-                ),
-                Contestant(
-                    _OUR_START,
-                    lambda: _snapshot(bootstrap, out, "--max-bytes", "1"),
-                    clean=lambda: shutil.rmtree(out),
-                ),
-            ],
-            data.rounds,
-        )
+        contestants = [
+            Contestant(_PEER, lambda: _consume(jars, bootstrap, records)),
+            Contestant(_PEER_START, lambda: _consume(jars, bootstrap, 1)),
+            Contestant(
+                _OURS,
+                lambda: runs.append(_snapshot(bootstrap, out)),
+                clean=lambda: shutil.rmtree(out),
+            ),
+            Contestant(
+                _OUR_START,
+                lambda: _snapshot(bootstrap, out, "--max-bytes", "1"),
+                clean=lambda: shutil.rmtree(out),
+            ),
+        ]
+        times = interleaved([replace(each, cpu=ended_cpu) for each in contestants], data.rounds)
     walls = {name: each.wall for name, each in times.items()}
-    whole = [peer / ours for peer, ours in zip(walls[_PEER], walls[_OURS], strict=True)]
-    read = [
-        (peer - peer_start) / max(ours - our_start, 1e-9)
-        for peer, peer_start, ours, our_start in zip(
-            *(walls[each] for each in (_PEER, _PEER_START, _OURS, _OUR_START)), strict=True
-        )
-    ]
+    cpus = {name: each.cpu for name, each in times.items()}
     peak = max(each.driver_peak for each in runs)
     report.figures = [
-        Figure("times its rate, the whole process", statistics.median(whole), at_least=1),
-        Figure("times its rate, the reading itself", statistics.median(read), at_least=1),
+        Figure("times its rate, the whole process", ratio(walls[_PEER], walls[_OURS]), at_least=1),
+        Figure("times its rate, the reading itself", _of_reading(walls), at_least=1),
+        Figure("the same by processor time", ratio(cpus[_PEER], cpus[_OURS]), at_least=1),
+        Figure("the same, the reading itself", _of_reading(cpus), at_least=1),
         Figure("highest memory of snapshot", peak, unit="MB", at_most=500),
     ]
-    report.add_times(times, records, size, cpu=False)
+    report.add_times(times, records, size)
     return [report]
+
+
+def ended_cpu() -> float:
+    """Return processor seconds of commands that ended; the broker still runs."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _of_reading(seconds: Mapping[str, Sequence[float]]) -> float:
+    """Return how many times as fast the snapshot reads, the starts of both left out."""
+    peer, peer_start, ours, our_start = (
+        seconds[each] for each in (_PEER, _PEER_START, _OURS, _OUR_START)
+    )
+    return statistics.median(
+        (one - one_start) / max(other - other_start, 1e-9)
+        for one, one_start, other, other_start in zip(
+            peer, peer_start, ours, our_start, strict=True
+        )
+    )
 
 
 def _consume(jars: Path, bootstrap: str, records: int) -> Run:
@@ -116,7 +130,7 @@ def _check(bootstrap: str, out: Path, source: Path) -> None:
 
 
 @dataclass(frozen=True)
-class _Server:
+class Server:
     """A broker that is its own controller."""
 
     jars: Path
@@ -126,10 +140,12 @@ class _Server:
 
     @property
     def bootstrap(self) -> str:
+        """Where it is asked."""
         return f"127.0.0.1:{self.port}"
 
     @property
     def log_dir(self) -> Path:
+        """Where its logs are."""
         return self.folder / "log"
 
     def format(self) -> None:
@@ -202,7 +218,7 @@ class _Server:
 @contextmanager
 def _broker(jars: Path, folder: Path, source: Path) -> Iterator[str]:
     """Run a broker that has the segments of a log directory."""
-    server = _Server(jars, folder, *_free_ports())
+    server = Server(jars, folder, *free_ports())
     server.format()
     with server.running():
         pass
@@ -216,6 +232,7 @@ def _broker(jars: Path, folder: Path, source: Path) -> Iterator[str]:
         yield server.bootstrap
 
 
-def _free_ports() -> tuple[int, int]:
+def free_ports() -> tuple[int, int]:
+    """Return two ports that nobody listens at."""
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("", 0)) as other:
         return one.getsockname()[1], other.getsockname()[1]

@@ -305,16 +305,21 @@ def resumed_entry(
             entry["why"] = sorted([*entry["why"], match.why])
     return {
         "resumed_from": earlier.space.location,
+        "resumed_copies": _copies_of(earlier),
         "refusal": earlier.refusal or _refusal_of_slices(earlier, slices),
         "partitions": list(partitions.values()),
     }
+
+
+def _copies_of(earlier: EarlierDecoding) -> list[str]:
+    return sorted({piece.copy for each in earlier.tasks for piece in each.pieces})
 
 
 def _refusal_of_slices(earlier: EarlierDecoding, slices: Sequence[Slice]) -> str | None:
     """Return why nothing of today's logs can have been decoded; None where it can."""
     if not slices:
         return "no logs are read, and archived rows are decoded anew"
-    names = sorted({piece.copy for each in earlier.tasks for piece in each.pieces})
+    names = _copies_of(earlier)
     if not names or {each.copy for each in slices} & set(names):
         return None
     return f"it was made of copies of other names, {', '.join(names)} (NAME=PATH names a copy)"

@@ -206,6 +206,32 @@ class HeldLog:
     segments: tuple[Path, ...]
 
 
+class Patience:
+    """How long a broker is waited for; what we wait ourselves to keep a pace does not count.
+
+    Args:
+        seconds: So long.
+        clock: Seconds that pass evenly.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._left = seconds
+        self._clock = clock
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count what passes meanwhile."""
+        begun = self._clock()
+        try:
+            yield
+        finally:
+            self._left -= self._clock() - begun
+
+    def ends_within(self, seconds: float) -> bool:
+        """Return whether it does not last so long any more."""
+        return self._left < seconds
+
+
 @dataclass(frozen=True)
 class Pace:
     """How fast, how long, and how many at once.
@@ -215,12 +241,18 @@ class Pace:
         fetch_bytes: What one answer may have.
         budget: Of all logs together.
         parallel: How many logs are read at once.
+        clock: Seconds that pass evenly.
     """
 
     seconds: float
     fetch_bytes: int = FETCH_BYTES
     budget: FetchBudget = field(default_factory=FetchBudget)
     parallel: int = PARALLEL
+    clock: Callable[[], float] = time.monotonic
+
+    def patience(self) -> Patience:
+        """Return how long one answer is waited for."""
+        return Patience(self.seconds, self.clock)
 
 
 def span_of(topic: str, partition: Partition) -> Span | str:

@@ -31,6 +31,7 @@ from analytics.snapshot.log_extents import (
     HeldLog,
     LastBatch,
     Pace,
+    Patience,
     Reading,
     Span,
     SpentError,
@@ -301,36 +302,41 @@ class LogReader:
             # Another broker may lead this partition by now.
             self._check_leader(span)
             raise _NotReadError(self._silent[span.leader])
-        until = time.monotonic() + self._pace.seconds
+        patience = self._pace.patience()
         while True:
             try:
-                answer = self._answer_within_budget(span, position.offset, size)
+                answer = self._answer_within_budget(span, position.offset, size, patience)
             except SpentError as error:
                 raise _NotReadError(str(error)) from error
             except NotAnsweredError as error:
                 why = str(error)
-                if not error.is_passing or time.monotonic() + _BETWEEN > until:
+                if not error.is_passing or patience.ends_within(_BETWEEN):
                     self._silent[span.leader] = why
                     raise _NotReadError(why) from error
-                self._check_leader(span)
+                with patience.waiting():
+                    self._check_leader(span)
             else:
                 if answer is not None and answer.records and not answer.error_code:
                     return bytes(answer.records)
                 why_later = _why_without_records(answer, position.end)
                 if why_later is None:
                     return None
-                if time.monotonic() + _BETWEEN > until:
+                if patience.ends_within(_BETWEEN):
                     raise _NotReadError(why_later)
-            time.sleep(_BETWEEN)
+            with patience.waiting():
+                time.sleep(_BETWEEN)
 
-    def _answer_within_budget(self, span: Span, offset: int, size: int) -> Any:  # noqa: ANN401
+    def _answer_within_budget(self, span: Span, offset: int, size: int, patience: Patience) -> Any:  # noqa: ANN401 - untyped library
         """Ask for as many bytes as are left, the first batch of which comes whole; keep the pace.
+
+        What is waited for here, others' answers and the pace, is not the broker's time.
 
         Raises:
             SpentError: None are left.
         """
         with self._pace.budget.share(size) as share:
-            answer = self._partition_answer(span, offset, share.size)
+            with patience.waiting():
+                answer = self._partition_answer(span, offset, share.size)
             if answer is not None and answer.records:
                 share.answer_bytes = len(answer.records)
         self._pace.budget.keep_pace()

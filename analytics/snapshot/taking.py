@@ -18,14 +18,16 @@ from analytics.errors import ClusterUnreachableError
 from analytics.snapshot.cluster_connection import ClusterConnection, NotAnsweredError
 from analytics.snapshot.cluster_description import (
     Topics,
-    brokers_with_configs,
     described_topics,
-    groups_with_configs,
     listed_groups,
     log_edges,
-    topics_with_configs,
     with_edges,
     with_later_ends,
+)
+from analytics.snapshot.cluster_settings import (
+    brokers_with_configs,
+    groups_with_configs,
+    topics_with_configs,
 )
 from analytics.snapshot.log_extents import FETCH_BYTES, PARALLEL, FetchBudget, Pace, Reading
 from analytics.snapshot.log_folder import (

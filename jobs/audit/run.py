@@ -175,10 +175,16 @@ def audit_of(
                 tempfile.TemporaryDirectory(prefix="groupscope-") as folder,
                 _audited(held, replace(audit_options, out=folder), options, saving) as asked,
             ):
-                unnamed = _redacted(audit_options, asked, key, tuple(options["inputs"]), parts)
+                unnamed = _redacted(audit_options, asked, key, _paths_of(options), parts)
             if unnamed.redactor is not None:
                 held.release(console, unnamed.redactor.text.replaced)
             return _answered(asking, unnamed, _UNNAMED_DUMP)
+
+
+def _paths_of(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the paths that are named meanwhile."""
+    earlier = options.get("resume")
+    return (*options["inputs"], *(() if earlier is None else (earlier,)))
 
 
 @dataclass(frozen=True)

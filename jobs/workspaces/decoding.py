@@ -80,7 +80,7 @@ def earlier_run(location: str, selection: Selection) -> EarlierDecoding:
     Raises:
         AbsentFileError: It is no workspace, finished or not.
     """
-    space = resumed_workspace(location)
+    source = space = resumed_workspace(location)
     try:
         manifest = space.manifest()
         if manifest.get("redacted"):
@@ -88,9 +88,9 @@ def earlier_run(location: str, selection: Selection) -> EarlierDecoding:
         source = decoded_workspace(space)
         return earlier_decoding(source, source.manifest(), selection)
     except CannotTellError:
-        return EarlierDecoding(space, refusal="it is of a dialect")
+        return EarlierDecoding(source, refusal="it is of a dialect")
     except WorkspaceError as error:
-        return EarlierDecoding(space, refusal=str(error))
+        return EarlierDecoding(source, refusal=str(error))
 
 
 def resumed_in_words(resumed: ResumedEntry) -> str:

@@ -72,7 +72,9 @@ def redact_into(
     kept = [name for name, each in tables().items() if each.kind in _KINDS and stored.has(name)]
     names = names_in(rows for name in kept for rows in _batches(stored, name))
     names_of_document(manifest, names)
-    redactor = Redactor.of(key, names, inputs, own_words())
+    # What was gone on from may lie in another place than the one that was named.
+    paths = (*inputs, *([manifest["resumed"]["resumed_from"]] if "resumed" in manifest else ()))
+    redactor = Redactor.of(key, names, paths, own_words())
     said: Manifest = redactor.document(manifest)
     said["redacted"] = True
     # Of decoded tables, which are left out.

@@ -49,13 +49,14 @@ class ResumedPartitionEntry(TypedDict):
 
 
 class ResumedEntry(TypedDict):
-    """The workspace that a run went on from, and what was kept of it.
+    """The workspace that a run went on from, of which copies it was made, and what was kept of it.
 
     Keys:
         refusal: Why nothing of it could be kept, whatever its logs are; null where it could.
     """
 
     resumed_from: str
+    resumed_copies: list[str]
     refusal: str | None
     partitions: list[ResumedPartitionEntry]
 

@@ -30,7 +30,11 @@ OFFSET_FETCH, DESCRIBE_GROUPS = 9, 15
 CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE = 69, 77, 89
 SHARE_GROUP_OFFSETS = 90
 RECORDING = Path(__file__).parents[1] / "data/snapshots/kafka-4.3.1.json.gz"
-"""What a broker of 4.3.1 answered after random acts, when its cleaner had passed."""
+"""What a broker of 4.3.1 answered after random acts, when its cleaner had passed.
+
+Another one of that release, in which the same groups had the same settings of their own, answered
+which have such (ListConfigResources), and what they are.
+"""
 _HEADER = struct.Struct(">hhi")
 _SIZE = struct.Struct(">i")
 

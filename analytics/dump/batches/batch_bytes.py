@@ -189,9 +189,15 @@ def chain_starts(data: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     parts, at = [np.empty(0, np.int64)], 0
     while at < limit:
         starts = np.empty(min(_AT_ONCE, (limit - at) // int(SMALLEST[0]) + 1), np.int64)
-        found, at = follow_chain(starts.size, data, at, limit, starts)
+        found, at = follow_chain(_entries(data, at, limit), data, at, limit, starts)
         parts.append(starts[:found])
     return np.concatenate(parts)
+
+
+def _entries(data: NDArray[np.uint8], at: int, limit: int) -> int:
+    """Return about how many entries follow, if all are as large as the first."""
+    size = int.from_bytes(data[at + _SIZE_AT : at + LOG_OVERHEAD].data)
+    return min(_AT_ONCE, (limit - at) // (LOG_OVERHEAD + max(size, LEAST_SIZE)) + 1)
 
 
 @compiled(f"UniTuple(int64, 2)({BYTES}, int64, int64, int64[::1])")

@@ -11,12 +11,19 @@ KEY = bytes(32)
 def test_why_nothing_was_kept_of_an_earlier_run_is_withheld() -> None:
     resumed: ResumedEntry = {
         "resumed_from": "/audits/acme",
+        "resumed_copies": ["kafka-7.acme.example"],
         "refusal": "it was made of copies of other names, kafka-7.acme.example",
         "partitions": [],
     }
     redactor = Redactor.of(KEY, {}, (), frozenset())
+    copy = redactor.pseudonyms.of("copy", "kafka-7.acme.example")
     assert redactor.document({"resumed": resumed}) == {
-        "resumed": {"resumed_from": WITHHELD, "refusal": WITHHELD, "partitions": []}
+        "resumed": {
+            "resumed_from": WITHHELD,
+            "resumed_copies": [copy],
+            "refusal": WITHHELD,
+            "partitions": [],
+        }
     }
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from analytics.snapshot import cluster_description
+from analytics.snapshot import cluster_settings
 from analytics.snapshot.cluster_connection import NotAnsweredError
-from analytics.snapshot.cluster_description import (
+from analytics.snapshot.cluster_settings import (
     BROKER,
     GROUP,
     TOPIC,
@@ -21,7 +21,8 @@ from analytics.snapshot.cluster_description import (
 from schemas.snapshot import Broker, ListedGroup, Setting, Topic, Unread
 
 OF_TOPIC, STATIC, DEFAULT, OF_GROUP = 1, 4, 5, 8
-REFUSED, NO_SUCH_TYPE = 29, 42
+REFUSED, NO_SUCH_TYPE, CLUSTER_REFUSED = 29, 42, 31
+GROUP_TYPE, TOPIC_TYPE = 32, 2
 
 
 def entry(name: str, value: str | None, source: int, *, is_sensitive: bool = False) -> Any:
@@ -30,19 +31,38 @@ def entry(name: str, value: str | None, source: int, *, is_sensitive: bool = Fal
     )
 
 
+TOO_OLD = NotAnsweredError("IncompatibleBrokerVersion: no version 1", is_passing=False)
+
+
 class Cluster:
-    """Answers by resource: entries, an error code, or nothing at all; notes who was asked."""
+    """Answers by resource: entries, an error code, or nothing at all; notes who was asked.
+
+    Which groups have settings of their own it tells in `listed`: names with the number of a type,
+    an error code, or why there is no answer.
+    """
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
         self.asked: list[tuple[list[str], int | None]] = []
+        self.listed: list[tuple[str, int]] | int | NotAnsweredError = TOO_OLD
 
     def ask(self, request: Any, node: int | None = None) -> Any:
+        if type(request).__name__ == "ListConfigResourcesRequest":
+            return self._listed(request)
         names = [each.resource_name for each in request.resources]
         self.asked.append((names, node))
         if "silence" in self.answers:
             raise NotAnsweredError("no broker answered", is_passing=True)
         return SimpleNamespace(results=[self._result(name) for name in names])
+
+    def _listed(self, request: Any) -> Any:
+        assert request.resource_types == [GROUP_TYPE]
+        if isinstance(self.listed, NotAnsweredError):
+            raise self.listed
+        code = self.listed if isinstance(self.listed, int) else 0
+        listed = [] if isinstance(self.listed, int) else self.listed
+        resources = [SimpleNamespace(resource_name=n, resource_type=kind) for n, kind in listed]
+        return SimpleNamespace(error_code=code, config_resources=resources)
 
     def _result(self, name: str) -> Any:
         answer = self.answers.get(f"n{name}", self.answers.get(name, []))
@@ -113,7 +133,7 @@ def test_each_broker_is_asked_itself() -> None:
 
 
 def test_many_are_asked_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_description, "_AT_ONCE", 2)
+    monkeypatch.setattr(cluster_settings, "_AT_ONCE", 2)
     cluster = cluster_of()
     found = described_configs(cluster, TOPIC, ["a", "b", "c"])
     assert [names for names, _ in cluster.asked] == [["a", "b"], ["c"]]
@@ -133,7 +153,7 @@ def test_what_is_refused_alike_is_said_once() -> None:
 def test_who_does_not_answer_is_not_asked_again_for_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cluster_description, "_AT_ONCE", 1)
+    monkeypatch.setattr(cluster_settings, "_AT_ONCE", 1)
     cluster = cluster_of(silence=True)
     _, unread = topics_with_configs(cluster, {name: topic(name) for name in ("a", "b")})
     assert len(cluster.asked) == 1
@@ -150,6 +170,44 @@ def test_groups_have_settings_of_their_own_where_the_release_has_such() -> None:
         [],
     ]
     assert unread == []
+
+
+def test_only_groups_that_have_settings_of_their_own_are_asked_for() -> None:
+    own = entry("share.delivery.count.limit", "3", OF_GROUP)
+    cluster = cluster_of(g=[own])
+    cluster.listed = [("g", GROUP_TYPE), ("without commits", GROUP_TYPE)]
+    found, unread = groups_with_configs(cluster, [group("f"), group("g"), group("h")])
+    assert cluster.asked == [(["g"], None)]
+    assert [each.configs for each in found] == [
+        [],
+        [Setting("share.delivery.count.limit", "3", "DYNAMIC_GROUP_CONFIG")],
+        [],
+    ]
+    assert unread == []
+
+
+def test_no_group_is_asked_for_where_none_has_settings_of_its_own() -> None:
+    cluster = cluster_of()
+    cluster.listed = []
+    found, unread = groups_with_configs(cluster, [group("g")])
+    assert (cluster.asked, [each.configs for each in found], unread) == ([], [[]], [])
+
+
+def test_settings_of_a_listed_group_that_may_not_be_described_are_named() -> None:
+    cluster = cluster_of(g=30)
+    cluster.listed = [("g", GROUP_TYPE)]
+    found, unread = groups_with_configs(cluster, [group("g"), group("h")])
+    assert [each.configs for each in found] == [None, []]
+    assert unread == [Unread("settings of group g", "GROUP_AUTHORIZATION_FAILED")]
+
+
+@pytest.mark.parametrize("listed", [TOO_OLD, CLUSTER_REFUSED, [("g", TOPIC_TYPE)]])
+def test_all_groups_are_asked_for_where_nobody_tells_which_have_settings(listed: Any) -> None:
+    cluster = cluster_of()
+    cluster.listed = listed
+    found, _ = groups_with_configs(cluster, [group("g"), group("h")])
+    assert cluster.asked == [(["g", "h"], None)]
+    assert [each.configs for each in found] == [[], []]
 
 
 def test_a_release_without_settings_of_groups_lacks_nothing() -> None:

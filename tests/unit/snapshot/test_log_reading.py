@@ -101,6 +101,27 @@ def read(cluster: MadeCluster, folder: Path, fetch_bytes: int = 100) -> tuple[Re
     return reading, b"".join(each.read_bytes() for each in segments)
 
 
+class MadeClock:
+    """Time that passes only where somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class SlowBudget(FetchBudget):
+    """Waits ten seconds after each answer, to keep a pace."""
+
+    def __init__(self, clock: MadeClock) -> None:
+        super().__init__()
+        self._made = clock
+
+    def keep_pace(self) -> None:
+        self._made.now += 10
+
+
 WHOLE = [(0, 5), (5, 1), (6, 4)]
 
 
@@ -275,3 +296,26 @@ def test_a_limit_that_is_not_reached_changes_nothing(tmp_path: Path) -> None:
         assert reader.read(TOPIC, partition, writer).failure is None
     (segment,) = (tmp_path / f"{TOPIC}-0").glob("*.log")
     assert segment.read_bytes() == bytes_of(WHOLE)
+
+
+def read_with_a_slow_pace(folder: Path, broker_seconds: float) -> Reading:
+    """Read a log whose broker at first has no records yet: five seconds are its time."""
+    clock = MadeClock()
+
+    def take_time(_cluster: MadeCluster, _number: int) -> None:
+        clock.now += broker_seconds
+
+    late = MadeCluster([*WHOLE], 10, before=take_time, errors=dict.fromkeys((1, 2), UNAVAILABLE))
+    partition = Partition(0, 1, 3, [1, 2], [1, 2], 0, 10, None, None)
+    pace = Pace(5, 1 << 20, SlowBudget(clock), clock=clock)
+    reader = LogReader(late, pace)  # type: ignore[arg-type]
+    with LogWriter(folder, TOPIC, 0) as writer:
+        return reader.read(TOPIC, partition, writer)
+
+
+def test_what_is_waited_to_keep_a_pace_is_not_the_brokers_slowness(tmp_path: Path) -> None:
+    assert read_with_a_slow_pace(tmp_path, broker_seconds=2).failure is None
+
+
+def test_a_broker_that_takes_its_time_is_given_up_whatever_the_pace(tmp_path: Path) -> None:
+    assert read_with_a_slow_pace(tmp_path, broker_seconds=3).failure == "LEADER_NOT_AVAILABLE"
