@@ -177,10 +177,25 @@ def test_few_rows_of_many_buckets_are_looked_at_together(
     audit: Audit, at_once: Callable[..., Path], tmp_path: Path
 ) -> None:
     """What is made of all groups at once says nothing of the groups of a file it was read of."""
-    with as_of_a_large_dump(150, None):
+    with as_of_a_large_dump(400, None):
         audit(tmp_path / "out")
     assert {STATE, HISTORY} <= labels_in(tmp_path / "out").keys()
     assert_same(tmp_path / "out", at_once())
+
+
+@pytest.fixture(scope="module")
+def large_and_small(
+    groupscope: Groupscope, failover_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """The bundled dump at an instant, replayed bucket by bucket and at once."""
+    folder = tmp_path_factory.mktemp("replayed")
+    replay = ["replay", failover_workspace, *AT_AN_INSTANT, "--out"]
+    assert groupscope(*replay, folder / "small").returncode in FOUND
+    with as_of_a_large_dump(400, 250):
+        assert groupscope(*replay, folder / "large").returncode in FOUND
+    assert labels_in(folder / "large")
+    assert not labels_in(folder / "small")
+    return folder / "large", folder / "small"
 
 
 @pytest.mark.parametrize(
@@ -189,18 +204,12 @@ def test_few_rows_of_many_buckets_are_looked_at_together(
     ids=["some", "others"],
 )
 def test_some_groups_of_a_large_workspace_are_those_of_a_small_one(
-    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path, options: tuple[str, ...]
+    groupscope: Groupscope, large_and_small: tuple[Path, Path], options: tuple[str, ...]
 ) -> None:
-    large, small = tmp_path / "large", tmp_path / "small"
-    replay = ["replay", failover_workspace, *AT_AN_INSTANT, "--out"]
-    assert groupscope(*replay, small).returncode in FOUND
-    with as_of_a_large_dump(150, 60):
-        assert groupscope(*replay, large).returncode in FOUND
-    assert labels_in(large)
-    assert not labels_in(small)
+    large, small = large_and_small
     for question in ("lag", "expiration", "timeline", "rebalances"):
         asked = [question, "--format", "json", *options]
-        with as_of_a_large_dump(150, 60):
+        with as_of_a_large_dump(400, 250):
             found = json.loads(groupscope(*asked, large).stdout)
         at_once = json.loads(groupscope(*asked, small).stdout)
         assert found["rows"] == at_once["rows"], question

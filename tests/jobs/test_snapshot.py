@@ -343,9 +343,11 @@ FOREIGN: dict[str, Change] = {
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked again is asked at once."""
-    monkeypatch.setattr("analytics.snapshot.log_reading._BETWEEN", 0.01)
-    monkeypatch.setattr("analytics.snapshot.cluster_description._BETWEEN", 0.01)
+    """What is asked again is asked at once, and groups and ends of logs once only."""
+    for name in ("log_reading", "cluster_description", "group_answers"):
+        monkeypatch.setattr(f"analytics.snapshot.{name}._BETWEEN", 0.01)
+    for name in ("cluster_description", "group_answers"):
+        monkeypatch.setattr(f"analytics.snapshot.{name}._TRIES", 2)
 
 
 @pytest.mark.usefixtures("impatient")

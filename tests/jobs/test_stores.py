@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.support.counting_proxy import CUT, PASSES, SLOW_DOWN, Fault, proxy_be
 from tests.support.store import Store, store_here
 
 DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
+ONE_LOG = "__consumer_offsets-0"
 
 MOST_REQUESTS = 5_500
 """Of an audit of it: some 4,700, of which two fifths read what the audit itself has written."""
@@ -30,6 +32,14 @@ def store() -> Iterator[Store]:
     """A store, empty at first."""
     with store_here() as here:
         yield here
+
+
+@pytest.fixture(scope="module")
+def one_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One log of the dump: who waits after each fault waits for a second or so."""
+    one = tmp_path_factory.mktemp("one") / "broker-1"
+    shutil.copytree(DUMP / ONE_LOG, one / ONE_LOG)
+    return one
 
 
 @pytest.fixture
@@ -213,25 +223,30 @@ FAULTS: dict[str, Fault] = {
 }
 
 
+@pytest.mark.parametrize("logs", ["one", pytest.param("all", marks=pytest.mark.long)])
 @pytest.mark.parametrize("what", FAULTS)
 def test_a_dump_is_the_same_through_faults_that_pass(
-    groupscope: Groupscope, store: Store, what: str
+    groupscope: Groupscope, store: Store, request: pytest.FixtureRequest, what: str, logs: str
 ) -> None:
-    store.put(DUMP, "disturbed/broker-1")
-    theirs = groupscope("inspect", DUMP, "--format", "json")
+    dump = DUMP if logs == "all" else request.getfixturevalue("one_log")
+    name = f"disturbed-{logs}/broker-1"
+    store.put(dump, name)
+    theirs = groupscope("inspect", dump, "--format", "json")
     with proxy_before(store.address, FAULTS[what]) as proxy:
-        there = Store(proxy.address).location("disturbed/broker-1")
+        there = Store(proxy.address).location(name)
         ours = groupscope("inspect", there, "--format", "json")
-    assert len(proxy.faults) == 2
+    assert len(proxy.faults) == 2, proxy.faults
     assert ours.returncode == theirs.returncode, ours.stderr
-    assert without_times(named_alike(json.loads(ours.stdout), {there: str(DUMP)})) == without_times(
-        json.loads(theirs.stdout)
-    )
+    renamed = named_alike(json.loads(ours.stdout), {there: str(dump)})
+    assert without_times(renamed) == without_times(json.loads(theirs.stdout))
 
 
-def test_a_store_that_goes_on_throttling_is_one_line(groupscope: Groupscope, store: Store) -> None:
-    store.put(DUMP, "throttled/broker-1")
-    with proxy_before(store.address, lambda number: SLOW_DOWN if number > 20 else PASSES) as proxy:
+def test_a_store_that_goes_on_throttling_is_one_line(
+    groupscope: Groupscope, store: Store, one_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytics.failed_reads.PAUSES", (0.01, 0.01))
+    store.put(one_log, "throttled/broker-1")
+    with proxy_before(store.address, lambda number: SLOW_DOWN if number > 10 else PASSES) as proxy:
         there = Store(proxy.address).location("throttled/broker-1")
         ran = groupscope("inspect", there)
     assert ran.returncode == 3, ran.stderr

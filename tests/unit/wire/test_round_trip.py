@@ -7,6 +7,7 @@ bytes that brokers wrote.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,15 +35,16 @@ SHAPES = [
     for layout in kind.layouts or (None,)
 ]
 QUICK = settings(max_examples=20, deadline=None)
+WAYS = ("field by field", "in one walk")
 # Tags far above any that Kafka has given a meaning.
 UNKNOWN = st.dictionaries(st.integers(1000, 2**31 - 1), st.binary(max_size=6), max_size=2)
 
 
-@pytest.fixture(scope="module", params=["field by field", "in one walk"], autouse=True)
-def way(request: pytest.FixtureRequest) -> Iterator[None]:
+@contextmanager
+def reading(way: str) -> Iterator[None]:
     """What follows each other is read column by column, or row by row."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Loop, "pays", lambda *_: request.param == "in one walk")
+        patch.setattr(Loop, "pays", lambda *_: way == "in one walk")
         yield
 
 
@@ -76,8 +78,10 @@ def decoded(reader: StructReader, schema: Struct, cursor: Cursor) -> list[Any]:
 @given(data=st.data())
 def test_keys(kind: RecordType, data: st.DataObject) -> None:
     keys = data.draw(st.lists(structs(kind.key, 0, None), max_size=5))
-    cursor = cursor_over([Encoder(0).struct(kind.key, key) for key in keys])
-    assert decoded(key_reader(kind.name), kind.key, cursor) == keys
+    messages = [Encoder(0).struct(kind.key, key) for key in keys]
+    for way in WAYS:
+        with reading(way):
+            assert decoded(key_reader(kind.name), kind.key, cursor_over(messages)) == keys, way
 
 
 @pytest.mark.parametrize(("kind", "version", "layout"), SHAPES)
@@ -89,11 +93,14 @@ def test_values(kind: RecordType, version: int, layout: str | None, data: st.Dat
         Encoder(version, layout, version in kind.flexible, tagged_defaults=data.draw(DEFAULTS))
         for _ in values
     ]
-    cursor = cursor_over(
-        [encoder.struct(kind.value, each) for encoder, each in zip(encoders, values, strict=True)]
-    )
+    messages = [
+        encoder.struct(kind.value, each) for encoder, each in zip(encoders, values, strict=True)
+    ]
     owed = [owed_row(kind.value, version, layout, each) for each in values]
-    assert decoded(value_reader(kind.name, version, layout), kind.value, cursor) == owed
+    reader = value_reader(kind.name, version, layout)
+    for way in WAYS:
+        with reading(way):
+            assert decoded(reader, kind.value, cursor_over(messages)) == owed, way
 
 
 DEFAULTS: st.SearchStrategy[TaggedDefaults] = st.sampled_from(("kafka", "always", "never"))
@@ -120,21 +127,24 @@ def test_tags_newer_than_the_schema_are_kept_and_harm_nothing(
     unknown: list[UnknownTags] = [
         {path: list(data.draw(UNKNOWN).items()) for path in paths} for _ in values
     ]
-    cursor = cursor_over(
-        [
-            Encoder(version, layout, flexible=True, unknown_tags=tags).struct(kind.value, value)
-            for value, tags in zip(values, unknown, strict=True)
-        ]
-    )
-    rows = decoded(value_reader(kind.name, version, layout), kind.value, cursor)
-    assert rows == [owed_row(kind.value, version, layout, value) for value in values]
-    assert kept_tags(cursor) == {
+    messages = [
+        Encoder(version, layout, flexible=True, unknown_tags=tags).struct(kind.value, value)
+        for value, tags in zip(values, unknown, strict=True)
+    ]
+    owed = [owed_row(kind.value, version, layout, value) for value in values]
+    kept = {
         (row, path, tag, content)
         for row, (value, tags) in enumerate(zip(values, unknown, strict=True))
         for path, pairs in tags.items()
         for tag, content in pairs
         if occurs(value, path)
     }
+    for way in WAYS:
+        with reading(way):
+            cursor = cursor_over(messages)
+            rows = decoded(value_reader(kind.name, version, layout), kind.value, cursor)
+        assert rows == owed, way
+        assert kept_tags(cursor) == kept, way
 
 
 def kept_tags(cursor: Cursor) -> set[tuple[int, str, int, bytes]]:

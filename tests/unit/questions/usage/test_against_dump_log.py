@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter, defaultdict
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -14,18 +15,20 @@ from analytics.engine.part_runs import PartRunner
 from analytics.questions.usage import laid_records
 from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import Usage, UsageAsked, usage_tables
+from analytics.workspace import Workspace
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
-from tests.support.dump_folder import dumps_in
+from tests.support.dump_folder import bundled_dumps
 from tests.support.dump_log_records import TABLES
 from tests.support.plain_usage import plain_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
+    from schemas.manifest import Manifest
     from tests.support.dump_folder import DumpFolder, PrintedSegment
 
-DUMPS = dumps_in(Path(__file__).parents[3] / "data" / "dumps")
+DUMPS = bundled_dumps()
 COPIES = [
     pytest.param(dump, copy, id=f"{dump.root.name}-{copy}")
     for dump in DUMPS
@@ -51,14 +54,46 @@ FATES = {
 }
 
 
-def usage_of(dump: DumpFolder, copies: list[str], folder: Path) -> Usage:
-    space = decoded_here([f"{copy}={dump.root / copy}" for copy in copies], folder)
-    return usage_tables(space, space.manifest(), LogSettings(usage_rules()))
+Decoded = Callable[..., Workspace]
+UsageOf = Callable[..., Usage]
+
+
+@pytest.fixture(scope="module")
+def decoded(tmp_path_factory: pytest.TempPathFactory) -> Decoded:
+    """Copies of a dump, decoded once."""
+
+    @cache
+    def of(dump: DumpFolder, *copies: str) -> Workspace:
+        folder = tmp_path_factory.mktemp(dump.root.name)
+        return decoded_here([f"{copy}={dump.root / copy}" for copy in copies], folder)
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def usage_of(decoded: Decoded) -> UsageOf:
+    """What they use, told once."""
+
+    @cache
+    def of(dump: DumpFolder, *copies: str) -> Usage:
+        return usage_tables(*asked_of(decoded(dump, *copies)))
+
+    return of
+
+
+def in_buckets(space: Workspace) -> UsageAsked:
+    """Ask for some twenty buckets, of 40 records at least: each costs as much as a large one."""
+    records = sum(each["decoded"] for each in space.manifest()["reconciliation"])
+    return UsageAsked(bucket_rows=max(40, records // 20))
+
+
+def asked_of(space: Workspace) -> tuple[Workspace, Manifest, LogSettings]:
+    return space, space.manifest(), LogSettings(usage_rules())
 
 
 @pytest.mark.parametrize(("dump", "copy"), COPIES)
-def test_bytes_are_those_that_kafka_printed(dump: DumpFolder, copy: str, tmp_path: Path) -> None:
-    found = usage_of(dump, [copy], tmp_path)
+def test_bytes_are_those_that_kafka_printed(dump: DumpFolder, copy: str, usage_of: UsageOf) -> None:
+    found = usage_of(dump, copy)
 
     assert found.even.holds
     printed = dump.segments(copy)
@@ -120,9 +155,9 @@ def live_keys(segments: list[PrintedSegment]) -> dict[str, set[int]]:
     ("dump", "copy"), [each for each in COPIES if "controller" not in str(each.id)]
 )
 def test_live_records_are_the_last_of_the_keys_that_kafka_printed(
-    dump: DumpFolder, copy: str, tmp_path: Path
+    dump: DumpFolder, copy: str, usage_of: UsageOf
 ) -> None:
-    rows = usage_of(dump, [copy], tmp_path).rows
+    rows = usage_of(dump, copy).rows
     rows = rows.filter(pc.is_valid(rows["live_records"]))
     sums = {
         (each["topic"], each["partition"]): each
@@ -154,11 +189,11 @@ def test_live_records_are_the_last_of_the_keys_that_kafka_printed(
     ("dump", "copy"), [each for each in COPIES if "controller" not in str(each.id)]
 )
 def test_every_number_is_that_of_a_plain_loop_over_what_kafka_printed(
-    dump: DumpFolder, copy: str, tmp_path: Path
+    dump: DumpFolder, copy: str, usage_of: UsageOf
 ) -> None:
     found = {
         tuple(each[name] for name in ("topic", "partition", "group_id", "record_type")): each
-        for each in usage_of(dump, [copy], tmp_path).rows.to_pylist()
+        for each in usage_of(dump, copy).rows.to_pylist()
     }
     starts = dump.log_starts(copy)
     by_place = defaultdict(list)
@@ -180,24 +215,25 @@ def test_every_number_is_that_of_a_plain_loop_over_what_kafka_printed(
 
 @pytest.mark.parametrize("dump", A_FEW_OF_THEM)
 def test_in_buckets_of_a_few_records_every_table_is_the_same(
-    dump: DumpFolder, tmp_path: Path
+    dump: DumpFolder, decoded: Decoded, usage_of: UsageOf
 ) -> None:
-    space = decoded_here([f"{copy}={dump.root / copy}" for copy in dump.copies], tmp_path)
-    asked = space, space.manifest(), LogSettings(usage_rules())
-
-    whole = usage_tables(*asked)
-    divided = usage_tables(*asked, request=UsageAsked(bucket_rows=40))
+    whole = usage_of(dump, *dump.copies)
+    space = decoded(dump, *dump.copies)
+    divided = usage_tables(*asked_of(space), request=in_buckets(space))
 
     assert_same(divided, whole)
 
 
 @pytest.mark.parametrize("dump", A_FEW_OF_THEM)
 def test_tasks_that_read_a_file_each_tell_the_same(
-    dump: DumpFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dump: DumpFolder,
+    decoded: Decoded,
+    usage_of: UsageOf,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    space = decoded_here([f"{copy}={dump.root / copy}" for copy in dump.copies], tmp_path / "dump")
-    asked = space, space.manifest(), LogSettings(usage_rules())
-    whole = usage_tables(*asked)
+    whole = usage_of(dump, *dump.copies)
+    space = decoded(dump, *dump.copies)
     monkeypatch.setattr(laid_records, "_TASK_BYTES", 1)
     counts: list[int] = []
 
@@ -208,7 +244,7 @@ def test_tasks_that_read_a_file_each_tell_the_same(
         return [[pickle.loads(sent)(each) for _ in range(2)][each % 2] for each in range(count)]
 
     in_tasks = PartRunner(str(tmp_path / "beside"), tried_twice)
-    divided = usage_tables(*asked, request=UsageAsked(bucket_rows=40), runner=in_tasks)
+    divided = usage_tables(*asked_of(space), request=in_buckets(space), runner=in_tasks)
 
     assert counts[0] == counts[1] > 1, "commit times, and records, file by file"
     assert_same(divided, whole)
@@ -222,9 +258,9 @@ def assert_same(divided: Usage, whole: Usage) -> None:
     assert divided.placed == whole.placed
 
 
-def test_copies_of_one_partition_come_out_even_together(tmp_path: Path) -> None:
+def test_copies_of_one_partition_come_out_even_together(usage_of: UsageOf) -> None:
     (dump,) = (each for each in DUMPS if each.root.name == "kafka-4.3.1-failover")
-    found = usage_of(dump, dump.copies, tmp_path)
+    found = usage_of(dump, *dump.copies)
 
     assert found.even.holds
     files = [
