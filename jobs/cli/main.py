@@ -117,6 +117,20 @@ class CommandGroup(click.Group):
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's
+    ) -> click.Context:
+        """Return the context; `--help` and `--version` print here already."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError:
+            forget_reader()
+            raise click.exceptions.Exit(DONE) from None
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run the command; that a reader has gone away is no error, and changes no exit code."""
         result: Any = DONE
