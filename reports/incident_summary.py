@@ -118,7 +118,7 @@ def _sentence(cause: Row, names: Mapping[int | None, str]) -> str:
     if cause["verdict"] == _ELECTION and cause["copy"] is not None:
         parts = [*_lost_line(cause, names), *_cost(cause)]
     elif _is_untold(cause):
-        parts = [*_unjudged(cause, names), _untold(cause)]
+        parts = [*_unjudged(cause, names), *_untold(cause)]
     else:
         where = f"{_words_of(cause)}{_places(cause)}"
         parts = [f"{count(cause['groups'], 'group')}: {where}", *_cost(cause)]
@@ -161,14 +161,26 @@ def _unjudged(cause: Row, names: Mapping[int | None, str]) -> Iterator[str]:
     yield f"{who} in {_partitions(cause)}{_when(cause)}{_how_clean(cause)}"
 
 
-def _untold(cause: Row) -> str:
-    groups = count(cause["groups"], "group")
+def _untold(cause: Row) -> Iterator[str]:
+    """Yield how many offsets were removed by nobody knows what, and what else cannot be told."""
+    removed = cause["removed_offsets"]
+    if removed:
+        of_groups = count(cause["removed_groups"], "group")
+        were, they = ("was", "it") if removed == 1 else ("were", "they")
+        yield f"{count(removed, 'offset')} of {of_groups} {were} removed"
+        yield f"cannot tell whether {they} expired or {were} deleted: no record shows it"
+        if cause["reason"] is None:
+            return
+    rest, groups = cause["offsets"] - removed, count(cause["groups"], "group")
     reason = cause["reason"] or "the dump does not show it"
     more = cause["other_reasons"]
     others = f" (and {count(more, 'other reason')})" if more else ""
+    if removed:
+        what = f"what happened to {rest:,} more" if rest else "what else happened to them"
     # Elections may cost groups that nobody asked about.
-    what = f"what happened to {groups}{_places(cause)}" if cause["groups"] else "what that cost"
-    return f"cannot tell {what}: {reason}{others}"
+    else:
+        what = f"what happened to {groups}{_places(cause)}" if cause["groups"] else "what that cost"
+    yield f"cannot tell {what}: {reason}{others}"
 
 
 def _partitions(cause: Row) -> str:

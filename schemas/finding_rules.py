@@ -438,17 +438,25 @@ class MostGroups(Explained, frozen=True):
     groups: int
 
 
+class Losses(Explained, frozen=True):
+    """Rules whose findings say that something is lost, or soon will be."""
+
+    rules: frozenset[str]
+
+
 class IncidentCauses(Explained, frozen=True):
     """All of them.
 
     Attributes:
         elections_within: How soon after each other elections are one failure of a broker.
         groups_at_most: Of how many groups, each with a cause of its own, each is an incident.
+        losses: What comes first of what is equally severe.
         causes: By name.
     """
 
     elections_within: Minutes
     groups_at_most: MostGroups
+    losses: Losses
     causes: Mapping[str, Cause]
 
     def __post_init__(self) -> None:
@@ -459,7 +467,7 @@ class IncidentCauses(Explained, frozen=True):
         """
         known = {each.name for each in finding_rules()}
         named = [rule for each in self.causes.values() for rule in each.rules]
-        if unknown := sorted(set(named) - known):
+        if unknown := sorted({*named, *self.losses.rules} - known):
             raise ValueError(f"unknown rules: {', '.join(unknown)}")
         if twice := sorted({each for each in named if named.count(each) > 1}):
             raise ValueError(f"rules of two causes: {', '.join(twice)}")

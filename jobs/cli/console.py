@@ -76,7 +76,8 @@ pass_console = click.make_pass_decorator(Console, ensure=True)
 def print_text(text: str | Iterable[str]) -> None:
     """Print an answer, piece by piece: its text may be larger than memory.
 
-    It goes to stdout, or whole into the file of `--output`: as it would into a pipe.
+    It goes to stdout, or whole into the file of `--output`: as it would into a pipe. Where the
+    reader of stdout has seen enough (`| head`), the rest goes nowhere, and the command goes on.
 
     Raises:
         OutputRefusedError: The file cannot be written.
@@ -87,7 +88,11 @@ def print_text(text: str | Iterable[str]) -> None:
     output = None if context is None else context.ensure_object(Console).output
     if output is None:
         for piece in pieces:
-            click.echo(piece, nl=False)
+            try:
+                click.echo(piece, nl=False)
+            except BrokenPipeError:
+                forget_reader()
+                break
         return
     try:
         write_pieces(output, map(click.unstyle, pieces))
@@ -95,6 +100,13 @@ def print_text(text: str | Iterable[str]) -> None:
         raise OutputRefusedError(
             f"{output} cannot be written: {error.strerror or error}"
         ) from error
+
+
+def forget_reader() -> None:
+    """Let nothing more reach stdout, whose reader has gone away: what Python holds for it, too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _ended(pieces: Iterable[str]) -> Iterator[str]:

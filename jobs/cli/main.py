@@ -37,7 +37,7 @@ from analytics.locations import is_of_stores
 from analytics.version import PACKAGES, VERSION
 from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
-from jobs.cli.console import ENVIRONMENT_PREFIX, keep_command_line
+from jobs.cli.console import ENVIRONMENT_PREFIX, forget_reader, keep_command_line
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
 from jobs.cli.options.shared import NO_COLOR, output_options
 from reports.layout.output_format import UnknownColumnError
@@ -117,15 +117,28 @@ class CommandGroup(click.Group):
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's
+    ) -> click.Context:
+        """Return the context; `--help` and `--version` print here already."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError:
+            forget_reader()
+            raise click.exceptions.Exit(DONE) from None
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
-        """Run the command; a reader that has gone away ends it well, not with click's code 1."""
+        """Run the command; that a reader has gone away is no error, and changes no exit code."""
+        result: Any = DONE
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # `| head` has seen enough; what Python still holds for it has nowhere to go.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
+            forget_reader()
         return result
 
 

@@ -32,8 +32,9 @@ _BESIDE: Final = {"topic": "topic_readers", "group": "group_capacity"}
 _PROBLEM: Final = "is_problem"
 _LAG_BOUND: Final = "lag_bound"
 _LEFT_OUT: Final = (
-    "UNKNOWN are partitions that LAG leaves out, so that it is at least so much (>=): their lag is "
-    "not known, or the committed offset is beyond the end of the log."
+    ">=: LAG is at least so much. It leaves out partitions whose lag is not known, or whose "
+    "committed offset is beyond the end of the log; UNKNOWN (with --wide where it has no room) "
+    "counts them."
 )
 
 

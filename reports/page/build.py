@@ -60,6 +60,7 @@ from reports.verdict import (
 )
 from schemas.finding_rules import INFO, SEVERITIES
 from schemas.gaps import gap_kind
+from schemas.manifest import cluster_ids
 
 if TYPE_CHECKING:
     from schemas.manifest import CopyEntry, Manifest
@@ -137,16 +138,16 @@ _MOST_COPIES: Final = 40
 Row = Mapping[str, Any]
 
 
+_NOT_KNOWN: Final = "not known"
+
+
 def facts_of(read: WorkspaceTables) -> tuple[Fact, ...]:
     """Return what was read, and as of when."""
     manifest, summary = read.manifest, read.summary
-    clusters = dict.fromkeys(
-        cluster for each in manifest["copies"] if (cluster := each.get("cluster_id"))
-    )
     said = {
-        "Cluster": ", ".join(clusters) or "not known",
+        "Cluster": ", ".join(cluster_ids(manifest["copies"])) or _NOT_KNOWN,
         "As of": _instant(summary["as_of"]),
-        "Rules of Kafka": str(summary.get("kafka_version") or "not known"),
+        "Rules of Kafka": str(summary.get("kafka_version") or _NOT_KNOWN),
         "Internal topics read": _amount(manifest),
         "groupscope": str(manifest.get("groupscope_version", "")),
     }
@@ -373,7 +374,7 @@ def page_of(read: WorkspaceTables) -> Page:
     topics, more_topics = topics_of(read, stories, shown)
     links = {each.topic.whole or each.topic.text: f"#{each.anchor}" for each in topics}
     return Page(
-        title=f"Audit of {facts[0].value.text}",
+        title=_title(read.manifest),
         facts=facts,
         copies=copies_of(read.manifest),
         coverage=coverage_of(read, is_open=bool(left_open)),
@@ -394,6 +395,11 @@ def page_of(read: WorkspaceTables) -> Page:
         more_topics=more_topics,
         stories=stories_of(read, told, shown),
     )
+
+
+def _title(manifest: Manifest) -> str:
+    ids = cluster_ids(manifest["copies"])
+    return f"Audit of {', '.join(ids) or 'a cluster whose id is not known'}"
 
 
 def _linked(subject: Subject, links: Mapping[str, str]) -> Subject:

@@ -84,18 +84,43 @@ def _template(name: str) -> Template:
     )
     # SVGs are our own, and their texts are escaped by who drew them.
     environment.filters["drawn"] = _drawn
-    environment.filters["timed"] = _timed
+    environment.filters["in_cell"] = _in_cell
+    environment.filters["unbroken"] = _unbroken
     environment.globals["all_told"] = _ALL_TOLD
     return environment.get_template(name)
 
 
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\dT(?=\d\d:)")
-"""Behind a date a time may go on in the next line."""
+_SIGN: Final = r"(?:&[lg]t;= )?(?:~ )?"
+_UNBROKEN: Final = re.compile(
+    rf"(?P<date>{_SIGN}\d{{4}}-\d\d-\d\dT)(?P<clock>\d\d:\d\d[\d:.]*Z?)"
+    rf"|{_SIGN}\b\d+ (?:d|h|min|s|ms)\b(?: \d+ (?:h|min|s)\b)?"
+    r"|&[lg]t;= (?:~ )?\d[\d,.]*"
+)
+"""Times, lengths of time and bounds with their sign, in what is escaped: no line ends in them."""
 
 
-def _timed(text: str) -> Markup:
-    # What is escaped has no brackets: a break is all that is put in.
-    return Markup(_DATE.sub(r"\g<0><wbr>", str(escape(text))))  # noqa: S704
+def _unbroken(text: str) -> Markup:
+    """Return a sentence in which no line ends within a time or behind the sign of a bound."""
+    return _spanned(text, lambda found: f"{_SPAN}{found[0]}</span>")
+
+
+def _in_cell(text: str) -> Markup:
+    """Return the same of a cell, which is narrow: behind a date a time may go on below."""
+
+    def spanned(found: re.Match[str]) -> str:
+        if found["date"] is None:
+            return f"{_SPAN}{found[0]}</span>"
+        return f"{_SPAN}{found['date']}</span><wbr>{found['clock']}"
+
+    return _spanned(text, spanned)
+
+
+_SPAN: Final = '<span class="t">'
+
+
+def _spanned(text: str, spanned: Callable[[re.Match[str]], str]) -> Markup:
+    # What is escaped has no brackets: what is put in has no text of a dump but what matched.
+    return Markup(_UNBROKEN.sub(spanned, str(escape(text))))  # noqa: S704
 
 
 def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over

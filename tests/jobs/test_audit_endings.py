@@ -7,6 +7,7 @@ wrongly there and in `test_redaction`.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -143,3 +144,34 @@ def test_never_is_about_findings_and_not_about_what_cannot_be_told(
     if code == 3:
         assert "cannot be told" in summary["exit_reason"]
         assert "cannot tell: " in run.stderr
+
+
+def into_closed_pipe(*arguments: str | Path) -> int:
+    """Run a command whose answer nobody reads, not a byte of it; return its exit code."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        return subprocess.run(
+            [str(COMMAND), *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=closed,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        ).returncode
+
+
+def test_an_answer_that_nobody_reads_is_kept_whole_and_ends_as_it_would_be_read(
+    repository: Path, groupscope: Groupscope, tmp_path: Path
+) -> None:
+    flapping = repository / "examples" / "flapping-indexer"
+    hook = f"tee {tmp_path / 'told.json'}"
+    out = tmp_path / "out"
+    code = into_closed_pipe(
+        "audit", flapping, "--out", out, "--fail-on", "warning", "--on-findings", hook
+    )
+    assert code == json.loads((out / "summary.json").read_text("utf-8"))["exit_code"] != 0
+    assert all((out / each).is_file() for each in ANSWERS)
+    assert (tmp_path / "told.json").is_file()
+    assert Workspace(str(out)).manifest()
+    for command in (("lag", out), ("report", out, "--format", "text"), ("--help",)):
+        assert into_closed_pipe(*command) == groupscope(*command).returncode, command

@@ -170,8 +170,10 @@ def incidents_of(sums: Sequence[IncidentSums], elections: Elections) -> Incident
 
 
 def _cost(incident: Mapping[str, Any]) -> tuple[Any, ...]:
+    rules = {each["rule"] for each in incident["parts"] if each["severity"] == incident["severity"]}
     return (
         SEVERITIES.index(incident["severity"]),
+        rules.isdisjoint(incident_causes().losses.rules),
         -incident["groups"],
         -incident["findings"],
         incident["parts"][0]["rule"],

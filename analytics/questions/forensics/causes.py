@@ -166,12 +166,15 @@ def last_records(manifest: Manifest) -> dict[str, datetime]:
 
 _READ: Final = (
     *("group_id", "verdict", "topic", "partition", "at"),
-    *("was", "committed_at", "cost", "confidence", "record", "reason"),
+    *("was", "committed_at", "cost", "confidence", "rung", "record", "reason"),
 )
 _LOG: Final = r"^(?P<log>.*)-(?P<number>\d+)@(?P<offset>\d+)$"
 _OFFSET: Final = ("topic", "partition")
 _OF_COSTS: Final = ("group_id", "verdict", "copy", *_OFFSET)
-_AMOUNTS: Final = ("lost_commits", "unsure_commits", "records_again", "records_skipped")
+_AMOUNTS: Final = (
+    *("lost_commits", "unsure_commits", "removals"),
+    *("records_again", "records_skipped"),
+)
 """Numbers that are summed up."""
 
 
@@ -226,6 +229,7 @@ def _costs(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     is_unsure = (pl.col("confidence") == LOW).fill_null(value=False)
     is_untold = cost.is_null() & (pl.col("was").is_not_null() | (pl.col("verdict") == CANNOT_TELL))
     told = _with_copies(verdicts, lines).with_columns(
+        _IS_REMOVAL.cast(pl.Int64).alias("removals"),
         is_taken.cast(pl.Int64).alias("lost_commits"),
         (is_taken & is_unsure).cast(pl.Int64).alias("unsure_commits"),
         pl.when(cost > 0).then(cost).otherwise(0).alias("records_again"),
@@ -239,6 +243,8 @@ _IS_OF_OFFSET: Final = pl.col("topic").is_not_null()
 """Else it is about the whole group."""
 _REMOVALS: Final = ("expired", "group_deleted", "offset_deleted", "topic_deleted")
 """Verdicts that take a committed offset away for good, beside a loss by an election."""
+_IS_REMOVAL: Final = (pl.col("verdict") == CANNOT_TELL) & pl.col("rung").eq_missing("deletion")
+"""A tombstone removed the offset, and nothing tells by what it was written."""
 
 
 def _with_copies(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
@@ -269,10 +275,14 @@ def _with_copies(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def untold_reasons(verdicts: PartedTable) -> tuple[str | None, int]:
-    """Return the reason that most of what cannot be told has, and how many others there are."""
-    untold = verdicts.where(pl.col("verdict") == CANNOT_TELL)
+    """Return the reason that most of what cannot be told has, and how many others there are.
+
+    That nothing tells what removed an offset is no such reason: removals are counted.
+    """
+    untold = verdicts.where((pl.col("verdict") == CANNOT_TELL) & ~_IS_REMOVAL)
     parts = [
-        polars_rows(each)["reason"].drop_nulls() for each in untold.scan(["verdict", "reason"])
+        polars_rows(each)["reason"].drop_nulls()
+        for each in untold.scan(["verdict", "rung", "reason"])
     ]
     counts = pl.concat(parts).value_counts(sort=True, name="rows")
     if counts.is_empty():
@@ -299,6 +309,8 @@ def causes_of(
         pl.col("group_id").n_unique().cast(pl.Int64).alias("groups"),
         pl.col("group_id").filter(pl.col("lost_commits") > 0).n_unique().alias("commit_groups"),
         pl.struct("group_id", *_OFFSET).filter(_IS_OF_OFFSET).n_unique().alias("offsets"),
+        pl.struct("group_id", *_OFFSET).filter(_HAS_REMOVALS).n_unique().alias("removed_offsets"),
+        pl.col("group_id").filter(_HAS_REMOVALS).n_unique().alias("removed_groups"),
         pl.col(*_AMOUNTS).sum(),
         pl.col("is_at_least").any(),
     )
@@ -322,8 +334,10 @@ def causes_of(
     return table_of(CAUSES, sorted(rows, key=_dearest_first))
 
 
+_HAS_REMOVALS: Final = pl.col("removals") > 0
 _NOTHING: Final = {
     **dict.fromkeys(("groups", "commit_groups", "offsets", *_AMOUNTS), 0),
+    **dict.fromkeys(("removed_offsets", "removed_groups"), 0),
     "is_at_least": False,
 }
 _OF_ELECTIONS: Final = {
@@ -364,12 +378,16 @@ def _election_facts(
 def _dearest_first(row: Row) -> tuple[Any, ...]:
     """Return what sorts causes: elections first, known ones before others, then by their cost.
 
-    Commits that were lost are known of each; how many records are read again often is not, and
-    that is not none.
+    What took offsets away costs more than what moved them, though nothing tells by what they were
+    removed. Commits that were lost are known of each; how many records are read again often is not,
+    and that is not none.
     """
+    is_untold = row["verdict"] == CANNOT_TELL
+    is_election = row["partitions"] is not None
     return (
-        row["partitions"] is None,
-        row["verdict"] == CANNOT_TELL,
+        not is_election,
+        is_untold if is_election else not (row["lost_commits"] or row["removed_offsets"]),
+        is_untold,
         -row["lost_commits"],
         -row["records_again"],
         -(row["lost_records"] or 0),

@@ -85,6 +85,23 @@ def test_what_took_most_commits_comes_first_though_nothing_tells_what_is_read_ag
     ]
 
 
+def test_offsets_that_nobody_knows_who_removed_come_before_those_that_only_moved() -> None:
+    removed = {"rung": "deletion", "committed_at": None}
+    rows = verdicts(
+        verdict("back", 0, "rewound_by_member", cost=500, became=10),
+        verdict("gone", 0, "cannot_tell", **removed, reason="no record tells"),
+        verdict("gone", 0, "cannot_tell", **removed, was=None, reason="then 7 was committed"),
+        verdict("gone", 1, "cannot_tell", **removed, reason="no record tells"),
+        verdict("unclear", 0, "cannot_tell", was=None, reason="records are missing"),
+    )
+    untold, moved = causes(rows)
+    assert (untold["verdict"], moved["verdict"]) == ("cannot_tell", "rewound_by_member")
+    assert (untold["removed_offsets"], untold["removed_groups"]) == (2, 1)
+    assert (untold["groups"], untold["offsets"], untold["lost_commits"]) == (2, 3, 0)
+    # What tells nothing of a removal is no other reason.
+    assert (untold["reason"], untold["other_reasons"]) == ("records are missing", 0)
+
+
 def test_a_loss_that_two_copies_have_is_counted_of_one() -> None:
     shorter = replace(ELECTION, copy="broker-4", lost_records=60)
     rows = verdicts(verdict("billing", 0, cost=40), verdict("billing", None, record=None))

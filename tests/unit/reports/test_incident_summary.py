@@ -36,7 +36,7 @@ ELECTION = {
     "election_shown_by": "metadata_log", "unclean": True, "surviving_copy": "broker-2",
     "groups": 12, "commit_groups": 9, "lost_commits": 26, "unsure_commits": 0,
     "offsets": 35, "records_again": 512, "records_skipped": 0, "is_at_least": True,
-    "reason": None, "other_reasons": 0,
+    "removed_offsets": 0, "removed_groups": 0, "reason": None, "other_reasons": 0,
 }  # fmt: skip
 OTHER = {
     **dict.fromkeys(ELECTION),
@@ -50,6 +50,8 @@ OTHER = {
     "records_again": 120,
     "records_skipped": 0,
     "is_at_least": False,
+    "removed_offsets": 0,
+    "removed_groups": 0,
     "other_reasons": 0,
 }
 UNTOLD = {
@@ -111,6 +113,20 @@ def test_what_cannot_be_told_is_said_with_its_reason_however_much_else_happened(
     assert "Cannot tell what happened to 1 group on 3 partitions: the log of broker 1" in text
     assert "1 more cause: topic deleted." in text
     assert "(and 2 other reasons)" in said({**UNTOLD, "other_reasons": 2})
+
+
+def test_of_removals_it_is_said_that_they_were_and_not_by_what() -> None:
+    removed = {**UNTOLD, "offsets": 3, "removed_offsets": 3, "removed_groups": 2, "reason": None}
+    assert sentences_of([removed], COPIES, NOTHING_BACK)[0] == (
+        "3 offsets of 2 groups were removed; cannot tell whether they expired or were deleted: no "
+        "record shows it."
+    )
+    one = said({**removed, "offsets": 3, "removed_offsets": 1, "reason": "records are missing"})
+    assert "1 offset of 2 groups was removed; cannot tell whether it expired or was" in one
+    assert one.endswith(
+        "cannot tell what happened to 2 more: records are missing. No offset can be given back: "
+        "none refused."
+    )
 
 
 def test_an_election_of_which_nobody_has_the_other_line_is_said_and_not_judged() -> None:

@@ -252,6 +252,32 @@ def test_what_is_severe_comes_first_then_what_concerns_most_groups() -> None:
     ]
 
 
+def test_what_takes_offsets_away_comes_before_what_concerns_more_groups_and_does_not() -> None:
+    found = [
+        *(finding(each, "offsets_beyond_end", severity="critical") for each in ("a", "b", "c")),
+        finding("d", "offsets_due", severity="critical"),
+        *(finding(each, "lag_old") for each in ("a", "b")),
+        finding("e", "removal_unexplained"),
+    ]
+    assert [each.parts[0].rule for each in incidents(found)] == [
+        *("offsets_due", "offsets_beyond_end", "removal_unexplained", "lag_old"),
+    ]
+
+
+def test_a_part_that_is_less_severe_than_its_incident_brings_it_no_further() -> None:
+    beyond = [
+        finding(each, "offsets_beyond_end", topic="orders", severity="critical")
+        for each in ("a", "b", "c")
+    ]
+    losing = [
+        finding("d", "records_deleted_soon", severity="critical"),
+        finding("e", "offsets_expired"),
+    ]
+    assert [each.severity for each in incidents([*losing, *beyond])] == [
+        *("critical", "critical", "warning"),
+    ]
+
+
 def test_nothing_found_is_no_incident() -> None:
     assert incidents([]) == ()
 
