@@ -5,6 +5,7 @@ Of any size: who reads it holds some rows of each part, and no more.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -15,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow import fs
+from pyarrow import fs, ipc
 
 from analytics.contracts import arrow_schema, in_key_order, polars_rows
 from analytics.locations import open_location
@@ -49,6 +50,9 @@ def _as_table(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
 _AT_ONCE: Final = 64_000
 """So many rows of all parts are held together."""
 _FEWEST: Final = 500
+_MOST_TOGETHER: Final = 64
+"""So many parts are merged together: of each that is open its reader holds megabytes, which is what
+a Parquet file says of its row groups and columns, and a process may open only so many files."""
 _PART, _PLACE, _ROW = "part_of_table", "place_in_order", "row_of_parts"
 _NTH: Final = "nth_of_table"
 """Which row of the table it is, as its parts have them, of each of which there may be so many."""
@@ -146,10 +150,9 @@ class PartedTable:
         if len(self.parts) == 1:
             found = self._of_part(self.parts[0], at_once, wanted)
         else:
-            most = max(at_once // max(len(self.parts), 1), _FEWEST)
             read = list(dict.fromkeys([*wanted, *self.order.columns]))
-            rows = [self._of_part(each, most, read) for each in self.parts]
-            found = _merged(rows, self.order, most)
+            parts = [partial(self._of_part, each, columns=read) for each in self.parts]
+            found = _in_order(parts, self.order, at_once)
         for each in found:
             yield each.select(wanted)
 
@@ -341,18 +344,67 @@ class PartedTable:
         return rows.cast(pa.schema(types))
 
 
-def _merged(parts: Sequence[Iterator[pa.Table]], order: Order, most: int) -> Iterator[pa.Table]:
+_RowsInPieces = Callable[[int], Iterator[pa.Table]]
+"""Gives rows that are in order, so many at a time."""
+
+
+def _in_order(parts: Sequence[_RowsInPieces], order: Order, at_once: int) -> Iterator[pa.Table]:
+    """Yield the rows of parts that are in order, in the order of all of them.
+
+    Many parts are merged into fewer first, which lie in temporary files meanwhile.
+
+    Args:
+        parts: Each gives its rows.
+        order: Of the table.
+        at_once: So many rows are held together, about.
+    """
+    if len(parts) <= _MOST_TOGETHER:
+        yield from _merged(parts, order, at_once)
+        return
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        fewer = [
+            _written_run(f"{folder}/{number}.arrow", _merged(some, order, at_once))
+            for number, some in enumerate(_some_together(parts))
+        ]
+        yield from _in_order(fewer, order, at_once)
+
+
+def _some_together(parts: Sequence[_RowsInPieces]) -> Iterator[Sequence[_RowsInPieces]]:
+    return (parts[first : first + _MOST_TOGETHER] for first in range(0, len(parts), _MOST_TOGETHER))
+
+
+def _written_run(path: str, pieces: Iterator[pa.Table]) -> _RowsInPieces:
+    """Write rows into a file of which a reader holds but a few, and return what reads it."""
+    first = next(pieces, None)
+    if first is None:
+        return lambda _: iter(())
+    options = ipc.IpcWriteOptions(compression="lz4")
+    with pa.OSFile(path, "wb") as sink, ipc.new_stream(sink, first.schema, options=options) as file:
+        for each in chain([first], pieces):
+            file.write_table(each, max_chunksize=_FEWEST)
+    return partial(_of_run, path)
+
+
+def _of_run(path: str, _: int) -> Iterator[pa.Table]:
+    """Yield rows as they were written: no reader takes fewer at a time."""
+    with pa.OSFile(path) as source, ipc.open_stream(source) as file:
+        for each in file:
+            yield pa.Table.from_batches([each])
+
+
+def _merged(parts: Sequence[_RowsInPieces], order: Order, at_once: int) -> Iterator[pa.Table]:
     """Yield the rows of parts that are in order, in the order of all of them.
 
     Frames know only what tells the order: of texts that are sorted time and again polars keeps all
     that were ever beside them.
 
     Args:
-        parts: Give the rows of each part, some at a time.
+        parts: Each gives its rows.
         order: Of the table.
-        most: So many rows of a part are held, about.
+        at_once: So many rows of all parts are held together, about.
     """
-    left = dict(enumerate(parts))
+    most = max(at_once // max(len(parts), 1), _FEWEST)
+    left = {number: part(most) for number, part in enumerate(parts)}
     held: dict[int, pa.Table] = {}
     while left or held:
         for number, rest in list(left.items()):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +82,38 @@ def test_pieces_follow_each_other_as_the_whole_table_does(
         assert table.num_rows == whole.num_rows
         if len(table.parts) > 1:
             assert max(each.num_rows for each in pieces) <= 24 + 4 * len(table.parts)
+
+
+@pytest.mark.parametrize("order", [WORST_FIRST, BY_GROUP], ids=["worst first", "by key"])
+def test_of_many_parts_few_are_open_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Order
+) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(parted_table, "_MOST_TOGETHER", 2)
+    opened: list[int] = []
+    here = parted_table._merged
+
+    def merged(
+        parts: Sequence[Callable[[int], Iterator[pa.Table]]], order: Order, at_once: int
+    ) -> Iterator[pa.Table]:
+        opened.append(len(parts))
+        return here(parts, order, at_once)
+
+    monkeypatch.setattr(parted_table, "_merged", merged)
+    for seed in range(25):
+        table, whole = in_parts(random.Random(seed), order, tmp_path)
+        pieces = table.pieces()
+        assert pa.concat_tables(pieces).equals(whole), seed
+        assert table.where(pl.col("lag") > 99).whole().num_rows == 0
+        assert pa.concat_tables(table.where(pl.col("lag") > 99).pieces()).num_rows == 0
+        assert not list(temporary.iterdir())
+    assert max(opened) == 2
+    assert len(opened) > 25 * 3
+    cut_short = in_parts(random.Random(1), order, tmp_path)[0].pieces()
+    next(cut_short), next(cut_short)
+    cut_short.close()
+    assert not list(temporary.iterdir())
 
 
 def test_columns_that_are_not_asked_for_decide_the_order_nevertheless() -> None:
