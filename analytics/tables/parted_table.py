@@ -361,16 +361,14 @@ def _in_order(parts: Sequence[_RowsInPieces], order: Order, at_once: int) -> Ite
     if len(parts) <= _MOST_TOGETHER:
         yield from _merged(parts, order, at_once)
         return
+    left = list(parts)
     with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        fewer = [
-            _written_run(f"{folder}/{number}.arrow", _merged(some, order, at_once))
-            for number, some in enumerate(_some_together(parts))
-        ]
-        yield from _in_order(fewer, order, at_once)
-
-
-def _some_together(parts: Sequence[_RowsInPieces]) -> Iterator[Sequence[_RowsInPieces]]:
-    return (parts[first : first + _MOST_TOGETHER] for first in range(0, len(parts), _MOST_TOGETHER))
+        while len(left) > _MOST_TOGETHER:
+            # No more of them than needed: their rows are written and read once more.
+            several = min(len(left) - _MOST_TOGETHER + 1, _MOST_TOGETHER)
+            rows = _merged(left[:several], order, at_once)
+            left = [*left[several:], _written_run(f"{folder}/{len(left)}.arrow", rows)]
+        yield from _merged(left, order, at_once)
 
 
 def _written_run(path: str, pieces: Iterator[pa.Table]) -> _RowsInPieces:
