@@ -19,7 +19,7 @@ DAYS = ("2026-11-25", "2026-11-26", "2026-11-27")
 
 
 def started(
-    tmp_path: Path, day: str, server: str, **settings: str
+    tmp_path: Path, day: str, server: str, *, seconds: int = 10, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the script on a day."""
     clock = tmp_path / "bin" / "date"
@@ -28,7 +28,7 @@ def started(
     clock.chmod(0o755)
     path = f"{clock.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(
-        ["sh", str(SCRIPT), server, str(tmp_path / RUNS), "--timeout", "10"],
+        ["sh", str(SCRIPT), server, str(tmp_path / RUNS), "--timeout", str(seconds)],
         env={**os.environ, "PATH": path, **settings},
         capture_output=True,
         encoding="utf-8",
@@ -72,7 +72,7 @@ def test_where_no_cluster_answers_nothing_is_audited_and_nothing_removed(tmp_pat
     audits = tmp_path / RUNS / "audits"
     for day in DAYS:
         (audits / f"{day}T000000Z").mkdir(parents=True)
-    ran = started(tmp_path, "2026-11-28", "127.0.0.1:1", KEEP_AUDITS="1")
+    ran = started(tmp_path, "2026-11-28", "127.0.0.1:1", seconds=1, KEEP_AUDITS="1")
     assert ran.returncode == 3, ran.stderr
     assert len(list(audits.iterdir())) == len(DAYS)
 

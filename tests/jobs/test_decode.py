@@ -1,4 +1,4 @@
-"""`groupscope decode` as the command line's contract has it, through the installed command."""
+"""`groupscope decode` as the command line's contract has it, as a person calls it."""
 
 from __future__ import annotations
 
@@ -114,16 +114,20 @@ def test_equal_input_gives_equal_bytes(
 
 
 def test_a_second_run_replaces_the_first_and_options_come_from_the_environment(
-    installed: Groupscope, failover_dump: Path, tmp_path: Path
+    groupscope: Groupscope,
+    failover_dump: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     disk = failover_dump / "broker-1"
-    environment = {"GROUPSCOPE_OUT": str(tmp_path / "out"), "GROUPSCOPE_FORMAT": "json"}
-    first = installed("decode", disk, "--topics", "__consumer_offsets", env=environment)
+    monkeypatch.setenv("GROUPSCOPE_OUT", str(tmp_path / "out"))
+    monkeypatch.setenv("GROUPSCOPE_FORMAT", "json")
+    first = groupscope("decode", disk, "--topics", "__consumer_offsets")
     assert first.returncode == 0, first.stderr
     manifest = manifest_of(tmp_path / "out")
     assert manifest.pop("files")
     assert json.loads(first.stdout) == manifest
-    second = installed("decode", disk, "--partitions", "9", "--group", "parcel-*", env=environment)
+    second = groupscope("decode", disk, "--partitions", "9", "--group", "parcel-*")
     assert second.returncode == 0, second.stderr
     commits = rows(tmp_path / "out", "decoded/offset_commit")
     assert {row["key"]["group"] for row in commits} == {"parcel-router"}

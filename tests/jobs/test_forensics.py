@@ -33,6 +33,9 @@ from tests.verdicts.happened import (
 from tests.verdicts.truth import read_truth
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.library.state import Answered
     from tests.conftest import Groupscope
 
 
@@ -285,43 +288,54 @@ def test_what_is_not_there_cannot_be_told(
     assert not (tmp_path / "out" / "report").exists()
 
 
+@pytest.fixture(scope="module")
+def at_end(failover_dump: Path) -> Iterator[State]:
+    """What a notebook has of the bundled dump at its end."""
+    with open_dump(str(failover_dump)) as dump:
+        yield dump.replay()
+
+
+@pytest.fixture(scope="module")
+def in_notebook(at_end: State) -> Answered:
+    """The same incident, asked in a notebook."""
+    return at_end.forensics(around=ELECTION)
+
+
 def test_a_notebook_is_given_the_rows_that_the_command_writes(
-    incident: Incident, failover_dump: Path
+    incident: Incident, in_notebook: Answered
 ) -> None:
-    with open_dump(str(failover_dump)) as dump:
-        answer = dump.replay().forensics(around=ELECTION)
-        assert answer.cannot_tell == tuple(incident.rows["cannot_tell"])
-        for name, table in TABLES.items():
-            rows = answer.to_polars(name).with_columns(
-                cs.temporal().dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
-            )
-            assert rows.to_dicts() == incident.rows[table], name
-        given_back = answer.restore_plan.filter(verdict="restore")
-        assert 0 < given_back.height < answer.restore_plan.height
+    assert in_notebook.cannot_tell == tuple(incident.rows["cannot_tell"])
+    for name, table in TABLES.items():
+        rows = in_notebook.to_polars(name).with_columns(
+            cs.temporal().dt.strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+        )
+        assert rows.to_dicts() == incident.rows[table], name
+    given_back = in_notebook.restore_plan.filter(verdict="restore")
+    assert 0 < given_back.height < in_notebook.restore_plan.height
 
 
-@pytest.mark.parametrize("instant", [None, "2026-11-21T09:18:30Z"])
-def test_an_incident_is_asked_of_the_end_of_a_dump_with_a_time(
-    failover_dump: Path, instant: str | None
-) -> None:
+def test_an_incident_is_asked_with_a_time(at_end: State) -> None:
+    with pytest.raises(SettingRefusedError, match="`around` has to be a time"):
+        at_end.forensics()
+
+
+def test_an_incident_is_asked_of_the_end_of_a_dump(failover_dump: Path) -> None:
     with open_dump(str(failover_dump)) as dump:
-        state = dump.replay(as_of=instant)
-        around = {} if instant is None else {"around": ELECTION}
-        missing = "`around` has to be a time" if instant is None else "at the end of a dump"
-        with pytest.raises(SettingRefusedError, match=missing):
-            state.forensics(**around)
+        state = dump.replay(as_of="2026-11-21T09:18:30Z")
+        with pytest.raises(SettingRefusedError, match="at the end of a dump"):
+            state.forensics(around=ELECTION)
 
 
 def test_the_answer_rests_on_no_number_of_groups_at_a_time(
-    failover_dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at_end: State,
+    in_notebook: Answered,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with open_dump(str(failover_dump)) as dump:
-        state = dump.replay()
-        whole = state.forensics(around=ELECTION)
-        for each in (incident_module, diff_question, restore_question, timeline_question):
-            monkeypatch.setattr(each, "AT_ONCE", 50)
-        monkeypatch.setattr(State, "_runner", PartRunner(str(tmp_path)))
-        parted = state.forensics(around=ELECTION)
-        for name in whole.tables:
-            assert parted.to_arrow(name).equals(whole.to_arrow(name)), name
-        assert len(list(tmp_path.iterdir())) > len(whole.tables)
+    for each in (incident_module, diff_question, restore_question, timeline_question):
+        monkeypatch.setattr(each, "AT_ONCE", 50)
+    monkeypatch.setattr(State, "_runner", PartRunner(str(tmp_path)))
+    parted = at_end.forensics(around=ELECTION)
+    for name in in_notebook.tables:
+        assert parted.to_arrow(name).equals(in_notebook.to_arrow(name)), name
+    assert len(list(tmp_path.iterdir())) > len(in_notebook.tables)

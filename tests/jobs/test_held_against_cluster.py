@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 FIRST, SECOND = ANSWER_FILES
 ANSWERED = ("group", "member", "assignment", "offset", "share_partition")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _impatient() -> Iterator[None]:
+    """What is asked again is asked at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("log_reading", "cluster_description", "group_answers"):
+            patch.setattr(f"analytics.snapshot.{name}._BETWEEN", 0.01)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
 
-from analytics.engine.part_runs import PartRunner, in_threads
+from analytics.engine.part_runs import PartRunner, RunTasks, in_threads
 from analytics.gaps.group_selection import select_groups
 from analytics.questions.balance import balance_tables, through_history
 from analytics.questions.balance.question import BALANCE, BalanceSettings
@@ -45,10 +47,22 @@ from jobs.workspaces.replayed import replayed
 SHARE_GROUPS = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.3.1-story"
 
 
-def rows_of(
-    question: Question[Any, Any], settings: object, state: ReplayedWorkspace
-) -> Mapping[str, Any]:
-    answer = question.ask(state, settings)
+Lots = Sequence[tuple[int, RunTasks | None]]
+"""How many rows are looked at together, and what runs the tasks."""
+
+
+@pytest.fixture(params=[pytest.param("small", marks=pytest.mark.long), "several"])
+def lots(request: pytest.FixtureRequest) -> Callable[[int], Lots]:
+    """Take at how many rows there are several lots; give the lots to ask for.
+
+    Small lots are many, each of which costs as much as all rows together.
+    """
+    if request.param == "small":
+        return lambda _: ((50, None), (50, in_threads), (400, None))
+    return lambda rows: ((rows, in_threads), (2 * rows, None))
+
+
+def rows_of(answer: Answer) -> Mapping[str, Any]:
     figures = {
         name: each.whole() if hasattr(each, "whole") else each
         for name, each in answer.figures.items()
@@ -75,22 +89,22 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
 
 
 @pytest.mark.parametrize(
-    ("question", "settings", "module"),
+    ("question", "settings", "module", "several"),
     [
-        (EXPIRATION, ExpirationSettings((1, 10080)), expiration_question),
-        (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiration_question),
-        (EXPIRATION, ExpirationSettings((1, 10080)), commit_requests),
-        (BALANCE, BalanceSettings(), balance_tables),
-        (BALANCE, BalanceSettings(history=True), through_history),
-        (REBALANCES, RebalanceSettings(), rebalance_tables),
+        (EXPIRATION, ExpirationSettings((1, 10080)), expiration_question, 200),
+        (EXPIRATION, ExpirationSettings((1, 10080), most=7), expiration_question, 200),
+        (EXPIRATION, ExpirationSettings((1, 10080)), commit_requests, 50),
+        (BALANCE, BalanceSettings(), balance_tables, 50),
+        (BALANCE, BalanceSettings(history=True), through_history, 50),
+        (REBALANCES, RebalanceSettings(), rebalance_tables, 50),
         *(
-            (LAG, LagSettings(by=by), lag_question)
+            (LAG, LagSettings(by=by), lag_question, 200)
             for by in ("partition", "group", "topic", "member")
         ),
-        (LAG, LagSettings(by="group", min_lag=1), lag_question),
-        (TIMELINE, TimelineSettings(), group_verdicts),
-        (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), group_verdicts),
-        (TIMELINE, TimelineSettings(), timeline_question),
+        (LAG, LagSettings(by="group", min_lag=1), lag_question, 200),
+        (TIMELINE, TimelineSettings(), group_verdicts, 200),
+        (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), group_verdicts, 200),
+        (TIMELINE, TimelineSettings(), timeline_question, 50),
     ],
     ids=[
         *("expiration", "the worst of expiration", "requests of expiration"),
@@ -101,13 +115,14 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
 )
 def test_the_answer_rests_on_no_number_of_groups_at_a_time(
     state: ReplayedWorkspace,
-    monkeypatch: pytest.MonkeyPatch,
     question: Question[Any, Any],
     settings: object,
-    module: object,
+    module: ModuleType,
+    several: int,
+    lots: Callable[[int], Lots],
     tmp_path: Path,
 ) -> None:
-    assert_same_in_parts(question, settings, state, monkeypatch, module, tmp_path)
+    assert_same_in_parts(question, settings, state, module, lots(several), tmp_path)
 
 
 def test_who_owns_offsets_rests_on_no_number_of_groups_at_a_time(
@@ -134,11 +149,11 @@ def test_who_owns_offsets_rests_on_no_number_of_groups_at_a_time(
 )
 def test_usage_rests_on_no_number_of_records_at_a_time(
     state: ReplayedWorkspace,
-    monkeypatch: pytest.MonkeyPatch,
     settings: UsageSettings,
+    lots: Callable[[int], Lots],
     tmp_path: Path,
 ) -> None:
-    assert_same_in_parts(USAGE, settings, state, monkeypatch, usage_question, tmp_path)
+    assert_same_in_parts(USAGE, settings, state, usage_question, lots(400), tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -153,12 +168,14 @@ def share_state() -> Iterator[ReplayedWorkspace]:
     ["group", *(pytest.param(by, marks=pytest.mark.long) for by in ("partition", "topic"))],
 )
 def test_share_rests_on_no_number_of_groups_at_a_time(
-    share_state: ReplayedWorkspace, monkeypatch: pytest.MonkeyPatch, by: str, tmp_path: Path
+    share_state: ReplayedWorkspace, by: str, lots: Callable[[int], Lots], tmp_path: Path
 ) -> None:
     settings = BacklogSettings(by)
     whole = SHARE.ask(share_state, settings)
-    assert_same_in_parts(SHARE, settings, share_state, monkeypatch, share_question, tmp_path)
-    parted = SHARE.ask(replace(share_state, runner=PartRunner(str(tmp_path))), settings)
+    assert_same_in_parts(SHARE, settings, share_state, share_question, lots(200), tmp_path)
+    in_parts = replace(share_state, runner=PartRunner(str(tmp_path)))
+    with mock.patch.object(share_question, "AT_ONCE", 400):
+        parted = SHARE.ask(in_parts, settings)
     assert parted.gaps == whole.gaps
     assert parted.warnings == whole.warnings
 
@@ -180,40 +197,44 @@ def two_states(failover_dump: Path) -> Iterator[tuple[ReplayedWorkspace, Replaye
 
 def test_differences_rest_on_no_number_of_groups_at_a_time(
     two_states: tuple[ReplayedWorkspace, ReplayedWorkspace],
-    monkeypatch: pytest.MonkeyPatch,
+    lots: Callable[[int], Lots],
     tmp_path: Path,
 ) -> None:
     before, after = two_states
     settings = DiffSettings(before)
-    assert_same_in_parts(DIFF, settings, after, monkeypatch, diff_question, tmp_path)
+    assert_same_in_parts(DIFF, settings, after, diff_question, lots(200), tmp_path)
 
 
 def test_what_is_given_back_rests_on_no_number_of_groups_at_a_time(
     two_states: tuple[ReplayedWorkspace, ReplayedWorkspace],
-    monkeypatch: pytest.MonkeyPatch,
+    lots: Callable[[int], Lots],
     tmp_path: Path,
 ) -> None:
     before, after = two_states
     settings = RestoreSettings(after)
-    assert_same_in_parts(RESTORE, settings, before, monkeypatch, restore_question, tmp_path)
+    assert_same_in_parts(RESTORE, settings, before, restore_question, lots(200), tmp_path)
 
 
 def assert_same_in_parts(
     question: Question[Any, Any],
     settings: object,
     state: ReplayedWorkspace,
-    monkeypatch: pytest.MonkeyPatch,
-    module: object,
+    module: ModuleType,
+    lots: Lots,
     folder: Path,
 ) -> None:
-    whole = rows_of(question, settings, state)
+    whole = rows_of(question.ask(state, settings))
     assert sum(each.num_rows for each in whole.values() if isinstance(each, pa.Table)) > 20
-    for at_once, run_tasks in ((50, None), (50, in_threads), (400, None)):
-        monkeypatch.setattr(module, "AT_ONCE", at_once)
+    parts = []
+    for at_once, run_tasks in lots:
         parted = replace(state, runner=PartRunner(str(folder), run_tasks))
-        for name, rows in rows_of(question, settings, parted).items():
+        with mock.patch.object(module, "AT_ONCE", at_once):
+            answer = question.ask(parted, settings)
+        for name, rows in rows_of(answer).items():
             assert rows == whole[name], name
-    assert_in_known_order(question.ask(parted, settings))
+        assert_in_known_order(answer)
+        parts.append(max(len(answer.rows(name).parts) for name in answer.tables))
+    assert parts[0] > 1
 
 
 def assert_in_known_order(answer: Answer) -> None:

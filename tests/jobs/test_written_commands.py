@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,13 @@ from tests.support.commands_on_a_dump import (
     takes_long,
     why_not_run,
 )
-from tests.support.written_commands import all_commands, messages, of_page
+from tests.support.written_commands import Message, all_commands, messages, of_page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = sorted(all_commands(ROOT))
-MESSAGES = list(messages(ROOT))
 RUN = [each for each in COMMANDS if why_not_run(each) is None]
 CANNOT_TELL = 3
 LONG = pytest.mark.long
@@ -45,6 +45,12 @@ DESCRIBED = ROOT / "tests/data/dumps/kafka-4.3.1-failover/tools/describe/consume
 """What Kafka's own tool printed, a little before the dump was taken."""
 
 Places = Callable[[str], Mapping[str, Path]]
+
+
+@cache
+def advising() -> tuple[Message, ...]:
+    """Every message that advises: reading the sources takes long, and collecting needs none."""
+    return tuple(messages(ROOT))
 
 
 @pytest.fixture
@@ -126,7 +132,7 @@ def test_what_a_message_advises_can_be_done(
 ) -> None:
     there = places(f"{hint['asked']} {hint['then']}")
     _, printed, said = ended(filled(f"groupscope {hint['asked']}", there), tmp_path)
-    texts = [each.text for each in MESSAGES if fnmatchcase(each.text, hint["says"])]
+    texts = [each.text for each in advising() if fnmatchcase(each.text, hint["says"])]
     seen = " ".join(f"{printed} {said}".split())
     assert any(re.search(as_printed(each), seen) for each in texts), seen
     code, printed, said = ended(filled(f"groupscope {hint['then']}", there), tmp_path)
@@ -141,9 +147,9 @@ def as_printed(text: str) -> str:
 
 def test_every_message_that_advises_is_followed_or_declared() -> None:
     known = [*(each["says"] for each in declared()["hints"]), *declared()["not_followed"]]
-    open_ = [each for each in MESSAGES if not any(fnmatchcase(each.text, one) for one in known)]
+    open_ = [each for each in advising() if not any(fnmatchcase(each.text, one) for one in known)]
     assert open_ == []
-    unused = [one for one in known if not any(fnmatchcase(each.text, one) for each in MESSAGES)]
+    unused = [one for one in known if not any(fnmatchcase(each.text, one) for each in advising())]
     assert unused == []
 
 

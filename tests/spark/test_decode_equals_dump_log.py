@@ -10,7 +10,7 @@ import pytest
 from analytics.decode.tasks import Settings, decode_on_spark
 from analytics.dump.copies.plan import plan
 from tests.support.decoded_rows import rows_of_part
-from tests.support.dump_folder import dumps_in
+from tests.support.dump_folder import bundled_dumps
 from tests.support.dump_log_check import check
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support.dump_folder import DumpFolder
 
-DUMPS = dumps_in(Path(__file__).parents[1] / "data" / "dumps")
+DUMPS = bundled_dumps()
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.root.name)

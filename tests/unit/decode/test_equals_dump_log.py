@@ -16,7 +16,7 @@ import pytest
 from analytics.decode.tasks import Settings, packed, run_task
 from analytics.dump.copies.plan import plan
 from tests.support.decoded_rows import DecodedRow, rows_of_part
-from tests.support.dump_folder import dumps_in
+from tests.support.dump_folder import bundled_dumps
 from tests.support.dump_log_check import check
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analytics.decode.tasks import TaskReport
     from tests.support.dump_folder import DumpFolder
 
-DUMPS = dumps_in(Path(__file__).parents[2] / "data" / "dumps")
+DUMPS = bundled_dumps()
 
 
 def run_tasks(inputs: list[str], staging: Path) -> Iterator[TaskReport]:

@@ -100,6 +100,20 @@ def at_end(failover_dump: Path) -> Iterator[State]:
         yield dump.replay()
 
 
+@pytest.fixture(scope="module")
+def one_partition(failover_dump: Path) -> Path:
+    """A log of the bundled dump, for what does not depend on how much there is."""
+    return failover_dump / "broker-2" / "__consumer_offsets-9"
+
+
+@pytest.fixture(scope="module")
+def share_dump(repository: Path) -> Iterator[tuple[Path, State]]:
+    """A dump with share groups, and what `open_dump` says of its end."""
+    folder = repository / "tests" / "data" / "dumps" / "kafka-4.2.1-share"
+    with open_dump(str(folder)) as dump:
+        yield folder, dump.replay()
+
+
 def changed(workspace: Path, folder: Path, **sections: object) -> Path:
     """A copy of a workspace without a folder, whose manifest says something besides."""
     shutil.copytree(workspace, folder)
@@ -235,10 +249,11 @@ def test_tables_of_a_dump_are_those_of_its_replay_at_the_instant(
 
 
 @pytest.mark.parametrize("table", ["share_partitions", "share_batches"])
-def test_share_state_of_a_dump_is_that_of_its_end(repository: Path, table: str) -> None:
-    folder = repository / "tests" / "data" / "dumps" / "kafka-4.2.1-share"
-    with open_dump(str(folder)) as dump:
-        wanted = dump.replay().table(table)
+def test_share_state_of_a_dump_is_that_of_its_end(
+    share_dump: tuple[Path, State], table: str
+) -> None:
+    folder, state = share_dump
+    wanted = state.table(table)
     assert wanted.height > 0
     assert_same(loaded(folder, table=table), wanted)
 
@@ -269,7 +284,7 @@ def test_a_release_an_assumption_and_a_folder_have_to_be_some(
 
 
 def test_files_that_a_replay_needs_are_in_the_folder_that_is_named_and_go(
-    failover_dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    one_partition: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
     opened = data_source.open_dump
@@ -279,7 +294,7 @@ def test_files_that_a_replay_needs_are_in_the_folder_that_is_named_and_go(
         return opened(*inputs, work=work)
 
     monkeypatch.setattr(data_source, "open_dump", watched)
-    assert loaded(failover_dump, table="groups", work=str(tmp_path)).num_rows > 0
+    assert loaded(one_partition, table="groups", work=str(tmp_path)).num_rows > 0
     assert made == [str(tmp_path)]
     assert list(tmp_path.iterdir()) == []
 
@@ -317,12 +332,11 @@ def test_a_question_to_a_dump_is_asked_of_its_replay(failover_dump: Path, early:
 
 
 @pytest.mark.parametrize("name", ["lag", "usage"])
-def test_what_a_question_cannot_tell_is_a_table(failover_dump: Path, name: str) -> None:
-    folder = failover_dump / "broker-2" / "__consumer_offsets-9"
-    with open_dump(str(folder)) as dump:
+def test_what_a_question_cannot_tell_is_a_table(one_partition: Path, name: str) -> None:
+    with open_dump(str(one_partition)) as dump:
         wanted = dump.replay().ask(name).gaps
     assert wanted["question"].to_list() == [name]
-    assert_same(loaded(folder, table="gaps", question=name), wanted)
+    assert_same(loaded(one_partition, table="gaps", question=name), wanted)
 
 
 def test_a_workspace_is_asked_about_the_instant_that_it_was_replayed_at(
@@ -383,10 +397,10 @@ def test_what_was_kept_is_no_answer_to_other_settings(failover_audited: Path) ->
     ],
 )
 def test_what_cannot_be_asked_says_why(
-    failover_dump: Path, table: str, kind: type[GroupscopeError], words: str
+    one_partition: Path, table: str, kind: type[GroupscopeError], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
-        loaded(failover_dump, table=table)
+        loaded(one_partition, table=table)
 
 
 def test_a_dump_of_several_paths_is_one(failover_dump: Path) -> None:
@@ -422,11 +436,11 @@ def test_of_a_large_workspace_what_lies_in_it_is_read_and_nothing_made(
 
 
 def test_too_many_rows_are_not_handed_to_tasks(
-    failover_dump: Path, monkeypatch: pytest.MonkeyPatch
+    one_partition: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data_source, "MOST_BYTES", 100)
     with pytest.raises(EnvironmentUnfitError, match="rows, too many to be handed to tasks"):
-        loaded(failover_dump, table="groups")
+        loaded(one_partition, table="groups")
 
 
 def test_a_redacted_workspace_has_its_tables_and_no_records(

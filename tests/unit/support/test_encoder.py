@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from schemas import record_types
-from tests.support.dump_folder import DumpFolder, dumps_in
+from tests.support.dump_folder import DumpFolder, bundled_dumps
 from tests.support.dump_log_records import PrintedRecord
 from tests.support.encoder import encode_key, encode_value, unsigned_varint
 from tests.support.plain_records import plain_records
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from schemas.model import RecordType
     from tests.support.dump_log_contents import Content
 
-DUMPS = dumps_in(Path(__file__).parents[2] / "data" / "dumps")
+DUMPS = bundled_dumps()
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from analytics.questions.data_quality.question import data_quality_of
 from tests.support.decoded_here import decoded_here
-from tests.support.dump_folder import dumps_in
+from tests.support.dump_folder import bundled_dumps
 
-DUMPS = dumps_in(Path(__file__).parents[3] / "data" / "dumps")
+DUMPS = bundled_dumps()
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)

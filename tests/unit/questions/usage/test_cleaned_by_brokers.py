@@ -11,18 +11,14 @@ from analytics.questions.usage.cleaner import LogSettings
 from analytics.questions.usage.tables import usage_tables
 from schemas.usage_rules import usage_rules
 from tests.support.decoded_here import decoded_here
-from tests.support.dump_folder import dumps_in
+from tests.support.dump_folder import bundled_dumps
 
 if TYPE_CHECKING:
     from tests.support.dump_folder import DumpFolder
 
 CLEANED = {"kafka-4.3.1-story": 6, "kafka-4.4.0-random": 8}
 """Dumps with logs that the cleaner had just done with, and how many."""
-DUMPS = [
-    each
-    for each in dumps_in(Path(__file__).parents[3] / "data" / "dumps")
-    if each.root.name in CLEANED
-]
+DUMPS = [each for each in bundled_dumps() if each.root.name in CLEANED]
 HEADER = 61
 
 
