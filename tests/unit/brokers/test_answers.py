@@ -29,6 +29,7 @@ CLASSIC = {"groupId": "copy", "protocolType": "", "groupState": "Empty", "groupT
 SHARE = {"groupId": "robots", "protocolType": "share", "groupState": "Empty", "groupType": "share"}
 EMPTY_STATE = {"errorMessage": None, "stateEpoch": 0, "startOffset": -1, "stateBatches": []}
 KNOWN_STATE = {"errorMessage": None, "stateEpoch": 4, "startOffset": 7, "stateBatches": []}
+STREAMS = {"groupId": "exact-copier", "groupState": "Empty", "groupType": "Streams"}
 
 
 class FakeBroker:
@@ -37,6 +38,7 @@ class FakeBroker:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
         self.probe_error = 69
+        self.described_error = self.group_error = 0
         self.listed = [CLASSIC, SHARE]
         self.state = "Empty"
         self.leader_epoch = 3
@@ -59,7 +61,11 @@ class FakeBroker:
         known = {each["groupId"] for each in self.listed}
         return {
             "groups": [
-                {"groupId": name, "errorCode": 0 if name in known else self.probe_error, **there}
+                {
+                    "groupId": name,
+                    "errorCode": self.group_error if name in known else self.probe_error,
+                    **there,
+                }
                 for name in request["groups"]
             ]
         }
@@ -68,6 +74,10 @@ class FakeBroker:
         (name,) = request["groupIds"]
         told = {"groupEpoch": 2, "assignmentEpoch": 2, "assignorName": "simple", "members": []}
         return {"groups": [{"groupId": name, "errorCode": 0, "groupState": "Empty", **told}]}
+
+    def StreamsGroupDescribe(self, request: Any) -> Any:  # noqa: N802
+        (name,) = request["groupIds"]
+        return {"groups": [{"groupId": name, "errorCode": self.described_error, "members": []}]}
 
     def DescribeShareGroupOffsets(self, request: Any) -> Any:  # noqa: N802
         told = {"partitionIndex": 0, "startOffset": 7, "leaderEpoch": 3, "lag": 1, "errorCode": 0}
@@ -160,6 +170,23 @@ def test_the_state_that_4_0_answers_with_where_there_is_none_is_left_out() -> No
     state = state_of(FakeBroker(), Release("4.0.2"), 0)
     (told,) = state["share_partitions"]
     assert (told["partition"], told["described"]) == (0, {"partitionIndex": 0})
+
+
+def test_a_streams_group_that_the_broker_fails_to_describe_ends_no_run() -> None:
+    """As 4.2.1 answered for a log that was cut: the group is named, and the cut not compared."""
+    broker = FakeBroker()
+    broker.listed, broker.described_error = [STREAMS], -1
+    with pytest.raises(NotYetError, match="exact-copier: the broker fails to describe"):
+        state_of(broker, Release("4.2.1"), 0)
+
+
+@pytest.mark.parametrize(("kind", "error"), [("Streams", 87), ("Classic", -1)])
+def test_another_error_of_a_group_is_none_that_passes(kind: str, error: int) -> None:
+    broker = FakeBroker()
+    broker.listed = [{**STREAMS, "groupType": kind}]
+    broker.described_error = broker.group_error = error
+    with pytest.raises(ValueError, match=f"error {error}"):
+        state_of(broker, Release("4.2.1"), 0)
 
 
 @pytest.mark.parametrize("error", [14, 15, 16])
