@@ -213,7 +213,7 @@ def coverage_of(read: WorkspaceTables, *, is_open: bool) -> Coverage:
 
 # What a dump cannot tell, in words, with what to copy next time.
 
-_SETTINGS: Final = "Give the brokers' settings with --broker-config server.properties."
+_SETTINGS: Final = "Give each broker's server.properties (--broker-config FILE, once a broker)."
 _ENDS: Final = (
     "Copy the data topics' log directories too, or give --end-offsets from kafka-get-offsets."
 )
