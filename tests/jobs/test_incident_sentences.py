@@ -1,7 +1,9 @@
-"""Every sentence of an incident, held against what clients did while the dump was made.
+"""Sentences of incidents, held against what clients did while the dump was made.
 
-`read_truth` has what `timeline.jsonl` and `removals.json` tell of a dump. Each number of a
-sentence is counted anew from that; what the sentences leave open has to have happened, too.
+`read_truth` has what `timeline.jsonl` and `removals.json` tell of a dump. Each offset that an answer
+judges, or says was removed, has to match something that happened; the numbers of sentences are
+counted anew from those. That nothing is left out is not held here: an answer is about groups that
+something surely happened to, at a time that is known.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class Said(NamedTuple):
 
 
 INCIDENTS = {
+    "v1": ("dumps/kafka-2.0.1-v1", "2026-11-21T09:47:00Z"),
     "story": ("dumps/kafka-4.3.1-story", "2026-11-21T09:15:00Z"),
     "classic": ("dumps/kafka-3.9.2-classic", "2026-11-21T09:18:00Z"),
     "expiry": ("expiry/kafka-4.3.1-expiry", "2026-11-21T08:58:00Z"),

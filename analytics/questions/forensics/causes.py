@@ -243,8 +243,15 @@ _IS_OF_OFFSET: Final = pl.col("topic").is_not_null()
 """Else it is about the whole group."""
 _REMOVALS: Final = ("expired", "group_deleted", "offset_deleted", "topic_deleted")
 """Verdicts that take a committed offset away for good, beside a loss by an election."""
-_IS_REMOVAL: Final = (pl.col("verdict") == CANNOT_TELL) & pl.col("rung").eq_missing("deletion")
-"""A tombstone removed the offset, and nothing tells by what it was written."""
+_IS_REMOVAL: Final = (
+    (pl.col("verdict") == CANNOT_TELL)
+    & pl.col("rung").eq_missing("deletion")
+    & pl.col("at").is_not_null()
+)
+"""A tombstone removed the offset in the time, and nothing tells by what it was written.
+
+One whose time is not known may be of another time.
+"""
 
 
 def _with_copies(verdicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:

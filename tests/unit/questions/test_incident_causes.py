@@ -102,6 +102,18 @@ def test_offsets_that_nobody_knows_who_removed_come_before_those_that_only_moved
     assert (untold["reason"], untold["other_reasons"]) == ("records are missing", 0)
 
 
+def test_a_removal_whose_time_nobody_knows_may_be_of_another_time() -> None:
+    removed = {"rung": "deletion", "committed_at": None, "was": None, "reason": "no time is there"}
+    rows = verdicts(
+        verdict("gone", 0, "cannot_tell", **removed),
+        verdict("once", 0, "cannot_tell", **removed, at=None),
+    )
+    (untold,) = causes(rows)
+    assert (untold["removed_offsets"], untold["removed_groups"]) == (1, 1)
+    assert (untold["groups"], untold["offsets"]) == (2, 2)
+    assert untold["reason"] == "no time is there"
+
+
 def test_a_loss_that_two_copies_have_is_counted_of_one() -> None:
     shorter = replace(ELECTION, copy="broker-4", lost_records=60)
     rows = verdicts(verdict("billing", 0, cost=40), verdict("billing", None, record=None))
