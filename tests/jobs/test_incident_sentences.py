@@ -1,9 +1,9 @@
 """Sentences of incidents, held against what clients did while the dump was made.
 
-`read_truth` has what `timeline.jsonl` and `removals.json` tell of a dump. Each offset that an answer
-judges, or says was removed, has to match something that happened; the numbers of sentences are
-counted anew from those. That nothing is left out is not held here: an answer is about groups that
-something surely happened to, at a time that is known.
+`read_truth` has what `timeline.jsonl` and `removals.json` tell of a dump. Each offset that an
+answer judges, or says was removed, has to match something that happened; the numbers of sentences
+are counted anew from those. That nothing is left out is not held here: an answer is about groups
+that something surely happened to, at a time that is known.
 """
 
 from __future__ import annotations
