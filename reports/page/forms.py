@@ -101,16 +101,16 @@ _UNBROKEN: Final = re.compile(
 
 def _unbroken(text: str) -> Markup:
     """Return a sentence in which no line ends within a time or behind the sign of a bound."""
-    return _spanned(text, lambda found: f"{_SPAN}{found[0]}</span>")
+    return _spanned(text, lambda match: f"{_SPAN}{match[0]}</span>")
 
 
 def _in_cell(text: str) -> Markup:
     """Return the same of a cell, which is narrow: behind a date a time may go on below."""
 
-    def spanned(found: re.Match[str]) -> str:
-        if found["date"] is None:
-            return f"{_SPAN}{found[0]}</span>"
-        return f"{_SPAN}{found['date']}</span><wbr>{found['clock']}"
+    def spanned(match: re.Match[str]) -> str:
+        if match["date"] is None:
+            return f"{_SPAN}{match[0]}</span>"
+        return f"{_SPAN}{match['date']}</span><wbr>{match['clock']}"
 
     return _spanned(text, spanned)
 
