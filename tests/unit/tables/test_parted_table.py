@@ -15,7 +15,7 @@ import pytest
 
 from analytics.contracts import in_key_order
 from analytics.errors import WorkspaceError
-from analytics.tables import parted_table
+from analytics.tables import merged_parts, parted_table
 from analytics.tables.parted_table import Order, PartedTable, PartedTables, parted
 
 SCHEMA = pa.schema([("group", pa.string()), ("lag", pa.int64()), ("note", pa.string())])
@@ -65,7 +65,7 @@ def in_parts(
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parted_table, "_AT_ONCE", 24)
-    monkeypatch.setattr(parted_table, "_FEWEST", 4)
+    monkeypatch.setattr(merged_parts, "_FEWEST", 4)
 
 
 @pytest.mark.parametrize("order", [WORST_FIRST, BY_GROUP], ids=["worst first", "by key"])
@@ -90,9 +90,9 @@ def test_of_many_parts_few_are_open_together(
 ) -> None:
     (temporary := tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setattr(parted_table, "_MOST_TOGETHER", 2)
+    monkeypatch.setattr(merged_parts, "_MOST_TOGETHER", 2)
     opened: list[int] = []
-    here = parted_table._merged
+    here = merged_parts._merged
 
     def merged(
         parts: Sequence[Callable[[int], Iterator[pa.Table]]], order: Order, at_once: int
@@ -100,7 +100,7 @@ def test_of_many_parts_few_are_open_together(
         opened.append(len(parts))
         return here(parts, order, at_once)
 
-    monkeypatch.setattr(parted_table, "_merged", merged)
+    monkeypatch.setattr(merged_parts, "_merged", merged)
     for seed in range(25):
         table, whole = in_parts(random.Random(seed), order, tmp_path)
         pieces = table.pieces()
