@@ -171,16 +171,21 @@ def _untold(cause: Row) -> Iterator[str]:
         yield f"cannot tell whether {they} expired or {were} deleted: no record shows it"
         if cause["reason"] is None:
             return
-    rest, groups = cause["offsets"] - removed, count(cause["groups"], "group")
     reason = cause["reason"] or "the dump does not show it"
     more = cause["other_reasons"]
     others = f" (and {count(more, 'other reason')})" if more else ""
-    if removed:
-        what = f"what happened to {rest:,} more" if rest else "what else happened to them"
+    yield f"cannot tell {_what_is_untold(cause)}: {reason}{others}"
+
+
+def _what_is_untold(cause: Row) -> str:
+    """Return what cannot be told, beside how offsets were removed."""
+    if removed := cause["removed_offsets"]:
+        rest = cause["offsets"] - removed
+        return f"what happened to {rest:,} more" if rest else "what else happened to them"
     # Elections may cost groups that nobody asked about.
-    else:
-        what = f"what happened to {groups}{_places(cause)}" if cause["groups"] else "what that cost"
-    yield f"cannot tell {what}: {reason}{others}"
+    if not cause["groups"]:
+        return "what that cost"
+    return f"what happened to {count(cause['groups'], 'group')}{_places(cause)}"
 
 
 def _partitions(cause: Row) -> str:
