@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as F
 
 from analytics.decode.chunks import UNDECODED_TABLE, decode_chunk
 from analytics.decode.frames import Failures
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from analytics.decode.chunks import Decoded
     from analytics.decode.tasks import Settings
@@ -58,6 +59,8 @@ _MOST_GAPS = 1000
 
 _MOST_TASKS = 2000
 """Each reports the gaps of its stretch, some thousands at most, to the driver."""
+_PLACE = "place"
+_PARTITION_BITS, _OFFSET_BITS = 16, 45
 TASK_ROWS = 500_000
 """Rows of a table or a DataFrame, whose size nobody tells, that one task takes."""
 _SAMPLE = 100
@@ -129,7 +132,7 @@ def decode_rows_on_spark(
     frame: DataFrame,
     settings: Settings,
     topics: tuple[str, ...],
-    tasks: int,
+    tasks: int | None,
     in_logs: frozenset[tuple[str, int]] = frozenset(),
 ) -> ArchiveReport:
     """Decode archived rows of some internal topics.
@@ -138,7 +141,8 @@ def decode_rows_on_spark(
         frame: Columns as ``read_raw_rows`` gives them.
         settings: Where parts are written, and what is wanted.
         topics: Whose rows are decoded.
-        tasks: How many there are, which share all rows by ranges of `ORDER`.
+        tasks: How many there are at most, which share all rows by ranges of `ORDER`; None for as
+            many as the rows need.
         in_logs: Partitions that the dump has logs of, which tell more: their rows are only counted.
     """
 
@@ -149,15 +153,66 @@ def decode_rows_on_spark(
 
     # A row without a topic may be of one of these.
     wanted = frame.where(frame["topic"].isin(*topics) | frame["topic"].isNull())
-    # Spark looks at a sample first to cut ranges: one task needs none.
-    spread = wanted.repartition(1) if tasks == 1 else wanted.repartitionByRange(tasks, *ORDER)
+    placed = wanted.withColumn(_PLACE, _place(topics))
+    cuts = _cuts(placed, tasks)
+    # Spark's own ranges would read all of the rows for a sample, and it sorts by its first column
+    # much faster than by several.
+    spread = placed.repartitionById(len(cuts) + 1, _range_of(F.col(_PLACE), cuts))
     # Rows of one offset lie side by side, the equal ones among them too, in whatever order they
     # were archived.
-    ordered = spread.sortWithinPartitions(*ORDER, "unparsed", "key", "value", "timestamp")
+    ordered = spread.sortWithinPartitions(_PLACE, *ORDER, "unparsed", "key", "value", "timestamp")
+    ordered = ordered.drop(_PLACE)
     rows = ordered.mapInArrow(run, "report binary").collect()
     return one_report(
         pickle.loads(row.report)  # noqa: S301 - our own workers wrote it
         for row in rows
+    )
+
+
+def _place(topics: Sequence[str]) -> Column:
+    """Return a number that no row has greater than one behind it in `ORDER`; 0 without a place.
+
+    What has more than its bits is taken together: then the columns of `ORDER` alone tell.
+    """
+    most_partition, most_offset = (1 << _PARTITION_BITS) - 1, (1 << _OFFSET_BITS) - 1
+    topic = reduce(
+        lambda rest, each: F.when(F.col("topic") == each[1], each[0]).otherwise(rest),
+        enumerate(sorted(topics)),
+        F.lit(0),
+    )
+    partition = F.least(F.col("partition"), F.lit(most_partition)).cast("long")
+    offset = F.least(F.col("offset"), F.lit(most_offset))
+    within = F.when(partition < most_partition, offset).otherwise(0)
+    high = topic.cast("long") * (1 << _PARTITION_BITS) + partition
+    return F.coalesce(high * (1 << _OFFSET_BITS) + within, F.lit(0))
+
+
+def _cuts(placed: DataFrame, tasks: int | None) -> list[int]:
+    """Return the places, ascending, at which rows are cut into as many ranges as there are tasks.
+
+    Columns of the place alone are read for that.
+    """
+    if tasks == 1:
+        return []
+    most = tasks or _MOST_TASKS
+    shares = [each / most for each in range(1, most)]
+    known = placed.agg(
+        F.count("*").alias("rows"),
+        F.percentile_approx(_PLACE, shares, 10 * most).alias("places"),
+    ).first()
+    if known is None or not known["rows"]:
+        return []
+    needed = tasks or min(known["rows"] // TASK_ROWS, most)
+    return sorted({known["places"][each * most // needed - 1] for each in range(1, needed)})
+
+
+def _range_of(place: Column, cuts: Sequence[int], first: int = 0) -> Column:
+    """Return the number of the range that a place is in, which begins at its cut."""
+    if not cuts:
+        return F.lit(first)
+    middle = len(cuts) // 2
+    return F.when(place < cuts[middle], _range_of(place, cuts[:middle], first)).otherwise(
+        _range_of(place, cuts[middle + 1 :], first + middle + 1)
     )
 
 
@@ -371,20 +426,17 @@ def decode_archives(
     encoding, topics = options.value_encoding, options.topics
     frames = [read_archive(spark, each, encoding) for each in archives]
     wanted = tuple(topic for topic in INTERNAL_TOPICS if topics is None or topic in topics)
-    tasks = _tasks(archives, frames, wanted)
     rows = reduce(lambda one, other: one.unionByName(other), frames)
     if options.partitions is not None:
         rows = rows.where(rows["partition"].isin(*options.partitions) | rows["partition"].isNull())
-    return decode_rows_on_spark(rows, settings, wanted, tasks, in_logs)
+    return decode_rows_on_spark(rows, settings, wanted, _tasks(archives), in_logs)
 
 
-def _tasks(archives: Sequence[RawRows], frames: Sequence[DataFrame], topics: Sequence[str]) -> int:
-    """Return how many tasks the rows need: of files their bytes say it, of others their number."""
+def _tasks(archives: Sequence[RawRows]) -> int | None:
+    """Return how many tasks the rows need: of files their bytes tell it; None of others."""
+    if not all(each.files for each in archives):
+        return None
     needed = sum(_size(path) for each in archives for path in each.files) // TASK_BYTES
-    for archive, frame in zip(archives, frames, strict=True):
-        if not archive.files:
-            # A table that stores columns reads one of them for that.
-            needed += frame.where(frame["topic"].isin(*topics)).count() // TASK_ROWS
     return max(1, min(_MOST_TASKS, needed))
 
 

@@ -305,6 +305,27 @@ def test_a_partition_of_many_rows_is_the_work_of_many_tasks(
     assert tables_in_order(found[MANY]) == tables_in_order(found[1])
 
 
+def test_places_with_more_digits_than_are_looked_at_first_are_cut_in_order_too(
+    spark: SparkSession, tmp_path: Path, rows: Rows
+) -> None:
+    """Partitions from 65,535 and offsets from 2^45 on share the number that ranges are cut by."""
+    far = [
+        {**row, "partition": partition, "offset": first + row["offset"]}
+        for partition in (0, 65_534, 65_535, 70_000)
+        for first in (0, 2**45 - 2, 2**50)
+        for row in rows[:4]
+    ]
+    path = write_parquet_rows(tmp_path, far[::-1])
+    found = {}
+    for tasks in (1, MANY):
+        frame = read_raw_rows(spark, [str(path)], "parquet")
+        settings = Settings(str(tmp_path / f"staging-{tasks}"))
+        found[tasks] = decode_rows_on_spark(frame, settings, (TOPIC,), tasks)
+    assert found[MANY].partitions == found[1].partitions
+    assert [each.rows for each in found[1].partitions] == [12] * 4
+    assert tables_in_order(found[MANY]) == tables_in_order(found[1])
+
+
 def tables_in_order(report: ArchiveReport) -> dict[str, Rows]:
     tables: dict[str, Rows] = {}
     for part in report.parts:

@@ -36,7 +36,7 @@ from analytics.dump.records.raw_rows_columns import (
     with_places_of_folders,
     with_times_in_utc,
 )
-from analytics.dump.records.raw_rows_files import BINARY, TABLE, columns_of_folders
+from analytics.dump.records.raw_rows_files import BINARY, FLAW, TABLE, columns_of_folders
 from analytics.errors import InputNotRecognizedError, InputUnreadableError
 from analytics.locations import base_name, for_spark, open_location
 from analytics.spark_tasks import on_worker
@@ -54,7 +54,7 @@ ROWS_SCHEMA = (
     "file string, row long"
 )
 _PLACE = ("topic", "partition", "offset", "timestamp")
-_ORIGIN = ("flaw", "file", "row", "line")
+_ORIGIN = ("file", "row", "line")
 _AVRO_ROWS = 1 << 14
 _JSON_FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp")
 _JSON_SCHEMA = ", ".join(f"{name} string" for name in (*_JSON_FIELDS, "corrupt"))
@@ -203,12 +203,15 @@ def _of_place(frame: DataFrame, place: tuple[str, int]) -> DataFrame:
 
 def _parsed(frame: DataFrame, encoding: str | None) -> DataFrame:
     """Return the columns of archived rows, key and value as the bytes they stand for."""
-    plain = frame.select(*_PLACE, "key", "value", *_ORIGIN)
+    # Spark hands on each value of each row: where a sound one came from nobody asks.
+    has_flaw = F.col(FLAW).isNotNull()
+    origin = (F.when(has_flaw, F.col(each)).alias(each) for each in _ORIGIN)
+    plain = frame.select(*_PLACE, "key", "value", FLAW, *origin)
     written = {name: column_encoding(frame, name, encoding) for name in ("key", "value")}
     if set(written.values()) == {BINARY}:
         unparsed = F.lit(None).cast("string")
         content = (F.col(name).cast("binary").alias(name) for name in written)
-        return plain.select(*_PLACE, *content, unparsed.alias("unparsed"), *_ORIGIN)
+        return plain.select(*_PLACE, *content, unparsed.alias("unparsed"), FLAW, *_ORIGIN)
     meant = plain
     for name, each in written.items():
         meant = meant.withColumn(f"{name}_bytes", parsed(F.col(name), each))
@@ -227,6 +230,7 @@ def _parsed(frame: DataFrame, encoding: str | None) -> DataFrame:
             for name in written
         ),
         "unparsed",
+        FLAW,
         *_ORIGIN,
     )
 

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from analytics.dump.records.raw_rows_files import BASE64, BINARY, ENCODINGS, FLAW, HEX
 from analytics.errors import InputNotRecognizedError
+from schemas import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -115,11 +116,13 @@ def with_numeric_places(frame: DataFrame) -> DataFrame:
         rows. What is no number is null, and so is the topic that is none.
     """
     topic = F.col("topic").cast("string")
+    # Most rows are of these, which takes less to see.
+    is_topic = topic.isin(*INTERNAL_TOPICS) | topic.rlike(_TOPIC)
     partition, offset = _number(frame, "partition"), _number(frame, "offset")
     time, is_time = _milliseconds(frame)
     flaws = [
         F.col(FLAW),
-        _flaw("topic", topic.rlike(_TOPIC), topic, "the name of a topic"),
+        _flaw("topic", is_topic, topic, "the name of a topic"),
         _flaw(
             "partition",
             partition.between(0, _MOST_PARTITION),
@@ -133,7 +136,7 @@ def with_numeric_places(frame: DataFrame) -> DataFrame:
         {
             FLAW: F.coalesce(*flaws),
             "timestamp": F.coalesce(time, F.lit(_NO_TIME)),
-            "topic": F.when(topic.rlike(_TOPIC), topic),
+            "topic": F.when(is_topic, topic),
         }
     )
     return found.withColumns(

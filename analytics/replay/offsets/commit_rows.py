@@ -261,22 +261,27 @@ def is_undecided(coverage: Coverage, topic_id: pl.Expr, *, is_commit: pl.Expr) -
 
 
 def with_range(
-    committed: pl.DataFrame, decoded: Decoded, rules: ReplayRules, coverage: Coverage
+    committed: pl.DataFrame,
+    commits: pl.DataFrame,
+    decoded: Decoded,
+    rules: ReplayRules,
+    coverage: Coverage,
 ) -> pl.DataFrame:
     """Add `undecided` to commits in force: what else may be in force, in words; null if certain.
 
     The `via` of such a commit is `unknown`.
 
     Args:
-        committed: The last commit of each key (`KEY`, `via`).
+        committed: The last commit of each `PLACE`, and its `via`.
+        commits: Of `placed_commits`, all of these places.
         decoded: Decoded tables of the same groups, cut at the instant.
         rules: Of the release.
         coverage: What the dump holds.
     """
     if not coverage.undecided:
         return committed.with_columns(undecided=pl.lit(None, pl.String))
-    commits = commit_rows(decoded["offset_commit"])
-    told = committed.join(_ranges(commits, rules, coverage), on=KEY, how="left")
+    ranges = _ranges(commits, decoded["offset_commit"], rules, coverage)
+    told = committed.join(ranges, on=PLACE, how="left", maintain_order="left")
     via = pl.when(pl.col("undecided").is_null()).then("via").otherwise(pl.lit(UNKNOWN))
     return told.with_columns(via.alias("via"))
 
@@ -307,33 +312,39 @@ def _is_archived(coverage: Coverage) -> pl.Expr:
     return pl.col(HOME).is_in(sorted(coverage.undecided))
 
 
-def _ranges(commits: pl.DataFrame, rules: ReplayRules, coverage: Coverage) -> pl.DataFrame:
-    """Return `KEY` and `undecided`, where there are commits that may or may not be in force."""
+def _ranges(
+    commits: pl.DataFrame, decoded: pl.DataFrame, rules: ReplayRules, coverage: Coverage
+) -> pl.DataFrame:
+    """Return `PLACE` and `undecided`, where there are commits that may or may not be in force."""
     is_tombstone, offset = pl.col("is_tombstone"), pl.col("record_offset")
+    archived = commits.select("row", PLACE, HOME, "record_offset", "is_tombstone").filter(
+        _is_archived(coverage)
+    )
+    values = commit_rows(decoded, ("topic_id", "committed_offset"))[archived["row"]]
     undecided = is_undecided(coverage, pl.col("topic_id"), is_commit=~is_tombstone)
-    rows = commits.filter(_is_archived(coverage)).with_columns(undecided.alias("undecided"))
+    rows = archived.hstack(values).with_columns(undecided.alias("undecided"))
     is_certain = ~pl.col("undecided")
     if not rules.tombstones_remove_everything:
         # A tombstone ends nothing for sure while a marker may follow it.
         is_certain &= ~is_tombstone | (offset >= uncompacted_from(coverage))
+    # Rows of one place lie in the order of the log.
     last = (
         rows.filter(is_certain)
-        .sort("record_offset")
-        .unique(KEY, keep="last", maintain_order=True)
-        .select(*KEY, offset.alias("last"), pl.col("committed_offset").alias("last_committed"))
+        .unique(PLACE, keep="last", maintain_order=True)
+        .select(PLACE, offset.alias("last"), pl.col("committed_offset").alias("last_committed"))
     )
     committed = pl.col("committed_offset")
     found = (
         rows.filter("undecided")
-        .join(last, on=KEY, how="left")
+        .join(last, on=PLACE, how="left")
         .filter(pl.col("last").is_null() | (offset > pl.col("last")))
-        .group_by(KEY)
+        .group_by(PLACE)
         .agg(
             committed.n_unique().alias("values"),
             committed.min().alias("least"),
             committed.max().alias("most"),
             offset.min().alias("first"),
-            pl.col("last", "last_committed").first(),
+            pl.col(HOME, "last", "last_committed").first(),
         )
     )
     is_lost = lost_between(coverage, pl.col("last").fill_null(-1), pl.col("first"))
@@ -342,4 +353,4 @@ def _ranges(commits: pl.DataFrame, rules: ReplayRules, coverage: Coverage) -> pl
     several = pl.format("any of {} offsets from {} to {}", "values", "least", "most")
     what = pl.when(pl.col("values") == 1).then(pl.col("most").cast(pl.String)).otherwise(several)
     words = pl.format(f"{UNDECIDED}: it may be {{}}, or {{}}{{}}", what, before, lost.fill_null(""))
-    return found.select(*KEY, words.alias("undecided"))
+    return found.select(PLACE, words.alias("undecided"))

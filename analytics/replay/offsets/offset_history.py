@@ -18,7 +18,6 @@ from analytics.replay.log.losses import (
 )
 from analytics.replay.offsets.commit_rows import (
     GROUP,
-    KEY,
     MAY_BE_ABORTED,
     MAY_HAVE_BEEN_ABORTED,
     PLACE,
@@ -72,7 +71,7 @@ def offset_changes(
         (commit, transaction_commit, transaction_abort, delete); of the group when the record was
         written `family`, `group_epoch`, `group_from` (offset of the record that tells of it, null
         where none does), `group_members`; `owner` and `owner_epoch` of the partition then;
-        ``previous_...`` of the commit in force before, null where there was none, and
+        ``previous_...`` of the commit in force before, null where there was none, `PLACE`, and
         `known_since` (records that lie behind it have not changed the offset; null where there
         was no change before).
     """
@@ -165,7 +164,7 @@ def _with_previous(changes: pl.DataFrame, rules: ReplayRules) -> pl.DataFrame:
         removed = pl.col("position").gather(_last_before(changes, is_delete))
         is_gone = is_abort & (pl.col("record_offset") < removed)
         told = told.filter(~is_gone.fill_null(value=False))
-    return told.drop(GROUP, TOPIC, PLACE, "row")
+    return told.drop(GROUP, TOPIC, "row")
 
 
 def _last_before(changes: pl.DataFrame, is_meant: pl.Expr) -> pl.Series:
@@ -330,22 +329,23 @@ def offset_history(
 def _with_undecided(changes: pl.DataFrame, rules: ReplayRules, coverage: Coverage) -> pl.DataFrame:
     """Add `undecided`: why it is not known that a commit, or the one before it, took effect."""
     if not coverage.undecided:
-        return changes.with_columns(pl.lit(None, pl.String).alias("undecided"))
+        return changes.with_columns(pl.lit(None, pl.String).alias("undecided")).drop(PLACE)
     own = is_undecided(coverage, pl.col("topic_id"), is_commit=pl.col("event") == COMMIT)
-    told = changes.with_columns(own.alias("own"))
-    own, key = pl.col("own"), list(KEY)
-    before = own.shift(1, fill_value=False).over(key)
+    rows = changes.with_columns(own.alias("own")).with_row_index("row")
+    last = _last_before(rows, pl.lit(value=True))
+    before = pl.col("own").gather(last).fill_null(value=False)
     if not rules.tombstones_remove_everything:
         # What is pending outlives a tombstone, and takes effect behind it.
-        is_removed = (pl.col("event") == DELETE).shift(1, fill_value=False).over(key)
-        before |= is_removed & (own.cast(pl.Int8).cum_max().shift(1).over(key) == 1)
-    return told.with_columns(
+        is_removed = (pl.col("event") == DELETE).gather(last).fill_null(value=False)
+        before |= is_removed & _last_before(rows, pl.col("own")).is_not_null()
+    undecided = (
         pl.when("own")
         .then(pl.lit(MAY_BE_ABORTED))
         .when(before)
         .then(pl.lit(MAY_HAVE_BEEN_ABORTED))
         .alias("undecided")
     )
+    return rows.with_columns(undecided).drop("own", "row", PLACE)
 
 
 def _with_losses(changes: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:

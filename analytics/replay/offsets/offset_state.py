@@ -176,8 +176,9 @@ def committed_offsets(
     latest = _in_force(commits, decoded, rules)
     if coverage.undecided and not rules.tombstones_remove_everything:
         latest = pl.concat([latest, removed_for_now(commits, coverage)], how="diagonal")
-    found = _meaning(decoded, _of_groups_there(latest, removed_groups), rules)
-    told = with_range(found, decoded, rules, coverage)
+    latest = _of_groups_there(latest, removed_groups)
+    found = _meaning(decoded, latest, rules).with_columns(latest[PLACE])
+    told = with_range(found, commits, decoded, rules, coverage).drop(PLACE)
     told = with_outlived_removal(told, decoded, rules, coverage, epochs)
     told = _with_uncertain(_with_unsettled(told, pending), decoded, rules, coverage)
     lost, elsewhere = may_be_superseded(coverage, _OFFSET), may_be_elsewhere(coverage)
