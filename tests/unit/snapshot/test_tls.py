@@ -59,9 +59,9 @@ def folder(
 def context_of(folder: Path, keys: Mapping[str, str]) -> ssl.SSLContext:
     """The context of properties in which FOLDER stands for where the stores are."""
     found = {name: value.replace("FOLDER", str(folder)) for name, value in keys.items()}
-    context = client_settings({"security.protocol": "SSL", **found}, "f").tls
-    assert context is not None
-    return context
+    material = client_settings({"security.protocol": "SSL", **found}, "f").tls
+    assert material is not None
+    return material.context()
 
 
 @contextlib.contextmanager
