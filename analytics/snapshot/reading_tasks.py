@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from analytics.cluster_probe import ListedFile, check_executors
-from analytics.errors import ClusterUnfitError, ClusterUnreachableError, WorkspaceError
+from analytics.errors import (
+    ClusterUnfitError,
+    ClusterUnreachableError,
+    InstallationError,
+    WorkspaceError,
+)
 from analytics.snapshot.cluster_connection import (
     CLIENT_LIBRARY,
     ClusterConnection,
@@ -128,7 +133,7 @@ class TaskReader(LogReader):
         """Read logs, each task some of them; all are there before the first one comes.
 
         Raises:
-            ClusterUnfitError: What a task wrote is not seen here.
+            ClusterUnfitError: What a task wrote is not seen here, or it lacks kafka-python.
             ClusterUnreachableError: Where tasks run the cluster does not answer.
             WorkspaceError: A task cannot write.
         """
@@ -199,8 +204,14 @@ def _parts(sizes: Sequence[int], most: int) -> list[list[int]]:
 
 def _read_part(work: _Work, number: int) -> _Attempt:
     """Read the logs of a task, where it runs."""
-    check_client_library()
     host = socket.gethostname()
+    try:
+        check_client_library()
+    except InstallationError as error:
+        raise ClusterUnfitError(
+            f"on {host}, where executors run, {CLIENT_LIBRARY} is not installed: give executors "
+            f"the packages of {PACKAGES}"
+        ) from error
     folder = work.folder / f"{number}-{uuid.uuid4().hex}"
     budget = FetchBudget(work.bytes_a_second)
     pace = Pace(work.seconds, work.fetch_bytes, budget, 1)
