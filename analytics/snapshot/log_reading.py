@@ -104,23 +104,23 @@ class LogReader:
         """
 
     def read_all(
-        self, wanted: Iterable[WantedLog], folder: Path, clock: Callable[[], datetime]
+        self, logs: Iterable[WantedLog], folder: Path, clock: Callable[[], datetime]
     ) -> Generator[ReadLog]:
-        """Read logs, several at once; they come in the order in which they are wanted.
+        """Read logs, several at once; they come in the order of `logs`.
 
         Args:
-            wanted: Which.
+            logs: Which.
             folder: Each gets a folder of its own in it.
             clock: The time now, in UTC.
         """
         with self._threads() as threads:
-            begun = [threads.submit(self.read_into, folder, each, clock) for each in wanted]
+            begun = [threads.submit(self.read_into, folder, each, clock) for each in logs]
             for each in begun:
                 yield each.result()
 
-    def read_into(self, folder: Path, wanted: WantedLog, clock: Callable[[], datetime]) -> ReadLog:
+    def read_into(self, folder: Path, log: WantedLog, clock: Callable[[], datetime]) -> ReadLog:
         """Read one log into a folder of its own."""
-        topic, partition, held = wanted.topic, wanted.partition, wanted.held()
+        topic, partition, held = log.topic, log.partition, log.held()
         with LogWriter(folder, topic, partition.partition) as writer:
             if isinstance(held, str):
                 reading = replace(self.read(topic, partition, writer), why_whole=held)

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from schemas.snapshot import Partition
-
 PACKAGES: Final = "requirements/worker-snapshot.txt"
 """What executors need besides."""
 _ATTEMPTS: Final = ".attempts"
@@ -128,7 +126,7 @@ class TaskReader(LogReader):
         )
 
     def read_all(
-        self, wanted: Iterable[WantedLog], folder: Path, clock: Callable[[], datetime]
+        self, logs: Iterable[WantedLog], folder: Path, clock: Callable[[], datetime]
     ) -> Generator[ReadLog]:
         """Read logs, each task some of them; all are there before the first one comes.
 
@@ -137,7 +135,7 @@ class TaskReader(LogReader):
             ClusterUnreachableError: Where tasks run the cluster does not answer.
             WorkspaceError: A task cannot write.
         """
-        logs = [each._replace(held=_held(each)) for each in wanted]
+        logs = [each._replace(held=_held(each)) for each in logs]
         numbers = _parts([_offsets(each) for each in logs], self.parallel)
         begun = clock()
         attempts = folder.absolute() / _ATTEMPTS
@@ -174,17 +172,16 @@ class TaskReader(LogReader):
             yield read[number]
 
 
-def _held(wanted: WantedLog) -> _HeldBefore:
-    held = wanted.held()
+def _held(log: WantedLog) -> _HeldBefore:
+    held = log.held()
     if isinstance(held, HeldLog):
         held = replace(held, segments=tuple(each.absolute() for each in held.segments))
     return _HeldBefore(held)
 
 
-def _offsets(wanted: WantedLog) -> int:
+def _offsets(log: WantedLog) -> int:
     """Return how many offsets are to be read: of how many bytes they are nobody tells before."""
-    partition: Partition = wanted.partition
-    held = wanted.held()
+    partition, held = log.partition, log.held()
     start = held.next_offset if isinstance(held, HeldLog) else partition.log_start_offset
     return max((partition.log_end_offset or 0) - (start or 0), 0)
 
@@ -230,13 +227,13 @@ def _read_part(work: _Work, number: int) -> _Attempt:
     return _Attempt(host, folder, logs, budget.answer_bytes)
 
 
-def _publish(attempt: _Attempt, wanted: WantedLog, read: ReadLog, folder: Path) -> None:
+def _publish(attempt: _Attempt, log: WantedLog, read: ReadLog, folder: Path) -> None:
     """Give a log that an attempt read its place.
 
     Raises:
         ClusterUnfitError: What was written is not seen here.
     """
-    name = f"{wanted.topic}-{wanted.partition.partition}"
+    name = f"{log.topic}-{log.partition.partition}"
     place = attempt.folder / name
     try:
         size = sum(each.stat().st_size for each in place.iterdir())

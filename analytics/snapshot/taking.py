@@ -204,7 +204,7 @@ class _Reading:
     clock: Clock
     earlier: EarlierSnapshot | None
 
-    def wanted(self, topic: Topic, partition: Partition) -> WantedLog:
+    def log(self, topic: Topic, partition: Partition) -> WantedLog:
         """Return what is to be read of a partition."""
         earlier = self.earlier
         if earlier is None:
@@ -220,15 +220,15 @@ def _nothing() -> None:
 def _read_logs(reading: _Reading, topics: Topics, note: Callable[[str], None]) -> Iterable[Log]:
     internal = [topics.by_name[name] for name in COORDINATOR_TOPICS if name in topics.by_name]
     described = [(topic, each) for topic in internal for each in topic.partitions]
-    wanted = [reading.wanted(topic, each) for topic, each in described]
-    with closing(reading.reader.read_all(wanted, reading.folder, reading.clock)) as read:
+    logs = [reading.log(topic, each) for topic, each in described]
+    with closing(reading.reader.read_all(logs, reading.folder, reading.clock)) as read:
         found = (
             _log(topic, each, so_far) for (topic, each), so_far in zip(described, read, strict=True)
         )
         for name, of_topic in groupby(found, attrgetter("topic")):
-            logs = list(of_topic)
-            yield from logs
-            _note_topic(name, logs, note)
+            done = list(of_topic)
+            yield from done
+            _note_topic(name, done, note)
 
 
 def _note_topic(name: str, logs: list[Log], note: Callable[[str], None]) -> None:
