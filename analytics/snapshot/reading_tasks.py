@@ -11,6 +11,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -155,9 +156,11 @@ class TaskReader(LogReader):
             try:
                 done = run_tasks(self._spark, len(numbers), partial(_read_part, work))
             except BaseException:
-                # Nothing may still write where all is about to be removed.
-                self._spark.sparkContext.cancelAllJobs()
-                _remove(attempts)
+                # Nothing may still write where all is about to be removed. The JVM may be gone.
+                with suppress(Exception):
+                    self._spark.sparkContext.cancelAllJobs()
+                with suppress(OSError):
+                    _remove(attempts)
                 raise
         ended = clock()
         read: dict[int, ReadLog] = {}
@@ -206,7 +209,7 @@ def _read_part(work: _Work, number: int) -> _Attempt:
         check_client_library()
     except InstallationError as error:
         raise ClusterUnfitError(
-            f"on {host}, where executors run, {CLIENT_LIBRARY} is not installed: give executors "
+            f"on {host}, where executors run, {CLIENT_LIBRARY} 3 is not installed: give executors "
             f"the packages of {PACKAGES}"
         ) from error
     folder = work.folder / f"{number}-{uuid.uuid4().hex}"

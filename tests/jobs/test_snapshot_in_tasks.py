@@ -155,7 +155,7 @@ def test_a_worker_without_the_client_library_is_one_line(
     ran = snapshot(in_process(installed, env), tmp_path / "out", *IN_TASKS)
     assert (ran.returncode, ran.stdout) == (2, "")
     (line,) = ran.stderr.splitlines()
-    assert "where executors run, kafka-python is not installed" in line
+    assert "where executors run, kafka-python 3 is not installed" in line
     assert "requirements/worker-snapshot.txt" in line
     assert not (tmp_path / "out").exists()
 
