@@ -138,9 +138,9 @@ WORKER := dist/worker
 
 # Whatever is unpacked of it runs where $(PYTHON) lies in the same place.
 .PHONY: worker
-worker: requirements/worker.txt ## dist/worker.tar.gz, what executors need, for spark-submit --archives
+worker: requirements/worker.txt requirements/worker-snapshot.txt ## dist/worker.tar.gz, what executors need, for spark-submit --archives
 	@rm -rf $(WORKER) && mkdir -p dist && $(PYTHON) -m venv $(WORKER)
-	@$(WORKER)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
+	@$(WORKER)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes $(^:%=-r %)
 	@tar -czf $(WORKER).tar.gz -C $(WORKER) .
 	@ls $(WORKER).tar.gz
 
@@ -149,6 +149,7 @@ lock: ## pin again what pyproject.toml asks for (needs uv)
 	uv pip compile pyproject.toml --extra test $(LOCKED) -o requirements/setup.txt
 	uv pip compile pyproject.toml $(LOCKED) $(OF_PROGRAM) -o requirements/runtime.txt
 	uv pip compile pyproject.toml $(LOCKED) $(OF_WORKERS) -o requirements/worker.txt
+	uv pip compile requirements/worker-snapshot.in $(LOCKED) $(OF_PROGRAM) -o requirements/worker-snapshot.txt
 	uv pip compile requirements/bench.in $(LOCKED) -o requirements/bench.txt
 	uv pip compile requirements/fuzz.in $(LOCKED) -o requirements/fuzz.txt
 

@@ -11,9 +11,10 @@ import json
 import platform
 import re
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyarrow import fs
@@ -37,6 +38,9 @@ NEEDED: Final = (
     *("msgspec", "numba", "pandas"),
 )
 """Libraries that tasks need besides."""
+PACKAGES: Final = "requirements/worker.txt"
+"""The list that has them all."""
+NOTHING_FURTHER: Final[Mapping[str, str]] = MappingProxyType({})
 _MOST_FILES: Final = 64
 _SECONDS: Final = 0.3
 """A task waits so long: the next one goes to another core, and so to each executor there is."""
@@ -65,7 +69,12 @@ def files_of(plan: Plan, archives: Iterable[RawRows]) -> list[ListedFile]:
     return found
 
 
-def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: str) -> None:
+def check_executors(
+    spark: SparkSession,
+    files: Sequence[ListedFile],
+    folder: str,
+    further: Mapping[str, str] = NOTHING_FURTHER,
+) -> None:
     """Check that executors see what the driver sees, and the driver what they write.
 
     Nothing is looked at where tasks run on the driver's own machine.
@@ -74,6 +83,7 @@ def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: st
         spark: The session.
         files: What tasks read; of many some are looked at.
         folder: The location that tasks write into.
+        further: Libraries that these tasks need besides, and the list that has them.
 
     Raises:
         ClusterUnfitError: One does not; names the machine.
@@ -86,8 +96,9 @@ def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: st
     make_folder(filesystem, root)
     try:
         _write(filesystem, f"{root}/{name}")
-        reports = _reports(spark, files[::step], folder, name)
-        for each in reports:
+        look = _look(files[::step], folder, name, further)
+        for each in _reports(spark, look):
+            _check_versions(each, further)
             _check(each, filesystem, root, folder)
     finally:
         for name_there in _names(filesystem, root):
@@ -95,10 +106,11 @@ def check_executors(spark: SparkSession, files: Sequence[ListedFile], folder: st
                 filesystem.delete_file(f"{root}/{name_there}")
 
 
-def _reports(
-    spark: SparkSession, files: Sequence[ListedFile], folder: str, name: str
-) -> list[dict[str, Any]]:
-    seconds, versions, ours = _SECONDS, _version_reader(), _own_versions()
+def _look(
+    files: Sequence[ListedFile], folder: str, name: str, further: Mapping[str, str]
+) -> Callable[[int], str | None]:
+    """Return what looks around on an executor, once in each task."""
+    seconds, versions, ours = _SECONDS, _version_reader(further), _own_versions()
     listed = [(each.path, each.size) for each in files]
     calls: list[int] = []
 
@@ -121,6 +133,10 @@ def _reports(
             report |= look_at(listed, folder, name)
         return json.dumps(report)
 
+    return look
+
+
+def _reports(spark: SparkSession, look: Callable[[int], str | None]) -> list[dict[str, Any]]:
     try:
         reports = _called_in_tasks(spark, look)
     except Exception as error:
@@ -151,12 +167,12 @@ def _own_versions() -> dict[str, str]:
     return {"groupscope": VERSION, **{each: version(each) for each in SAME}}
 
 
-def _version_reader() -> Callable[[], dict[str, str | None]]:
+def _version_reader(further: Iterable[str]) -> Callable[[], dict[str, str | None]]:
     """Return what reads the versions on an executor, None for what is not installed there.
 
     It is sent by its code, as all that is defined within a function.
     """
-    libraries = (*SAME, *NEEDED)
+    libraries = (*SAME, *NEEDED, *further)
 
     def versions() -> dict[str, str | None]:
         from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
@@ -212,7 +228,6 @@ def _check(report: dict[str, Any], filesystem: fs.FileSystem, root: str, folder:
     Raises:
         ClusterUnfitError: Something is.
     """
-    _check_versions(report)
     host = report["host"]
     if "input" in report:
         raise ClusterUnfitError(
@@ -231,7 +246,7 @@ def _check(report: dict[str, Any], filesystem: fs.FileSystem, root: str, folder:
         )
 
 
-def _check_versions(report: dict[str, Any]) -> None:
+def _check_versions(report: dict[str, Any], further: Mapping[str, str]) -> None:
     """Raise what an executor lacks, or has in another version.
 
     Raises:
@@ -244,9 +259,10 @@ def _check_versions(report: dict[str, Any]) -> None:
         names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
         # A session of somebody else: one of ours has sent it.
         shipped = "; ship_packages(spark) sends groupscope" if "groupscope" in missing else ""
+        lists = dict.fromkeys(further.get(each, PACKAGES) for each in missing)
         raise ClusterUnfitError(
             f"{where}, {names} not installed: give executors the packages of "
-            f"requirements/worker.txt{shipped}"
+            f"{' and '.join(lists)}{shipped}"
         )
     for name, ours in _own_versions().items():
         theirs = report["versions"][name]

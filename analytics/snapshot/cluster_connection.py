@@ -22,14 +22,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from analytics.errors import ClusterUnreachableError, InputNotRecognizedError, InstallationError
-from analytics.snapshot.tls import TLS_KEYS, refused, tls_context
-
-if TYPE_CHECKING:
-    import ssl
-
+from analytics.snapshot.tls import TLS_KEYS, TlsMaterial, refused, tls_material
 
 _PROTOCOL: Final = "security.protocol"
 _MECHANISM: Final = "sasl.mechanism"
@@ -72,7 +68,7 @@ class ClientSettings:
     mechanism: str | None = None
     username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
-    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+    tls: TlsMaterial | None = field(default=None, repr=False)
     ignored: tuple[str, ...] = ()
 
     def for_client(self) -> dict[str, Any]:
@@ -82,7 +78,7 @@ class ClientSettings:
             "sasl_mechanism": self.mechanism,
             "sasl_plain_username": self.username,
             "sasl_plain_password": self.password,
-            "ssl_context": self.tls,
+            "ssl_context": None if self.tls is None else self.tls.context(),
         }
 
     def without_secrets(self, text: str) -> str:
@@ -116,7 +112,7 @@ def client_settings(properties: Mapping[str, str], where: str) -> ClientSettings
         mechanism=mechanism,
         username=username,
         password=password,
-        tls=tls_context(properties, where) if uses_tls else None,
+        tls=tls_material(properties, where) if uses_tls else None,
         ignored=tuple(sorted(set(properties) - _SUPPORTED)),
     )
 
@@ -181,6 +177,7 @@ def _options(text: str) -> dict[str, str] | None:
     return None if text[at:].strip() else options
 
 
+CLIENT_LIBRARY: Final = "kafka-python"
 TO_INSTALL: Final = (
     "snapshot needs kafka-python 3, which is not installed here: "
     "pip install 'kafka-python>=3.0.12,<4'"
@@ -243,6 +240,11 @@ class ClusterConnection:
         bootstrap: ``HOST:PORT``, several with commas.
         settings: How brokers are reached.
         seconds: How long an answer is waited for.
+
+    Attributes:
+        bootstrap: As given.
+        settings: Likewise.
+        seconds: Likewise.
     """
 
     def __init__(self, bootstrap: str, settings: ClientSettings, seconds: float) -> None:
@@ -254,7 +256,7 @@ class ClusterConnection:
         logs.propagate = False
         logs.setLevel(logging.CRITICAL + 1)
         self.bootstrap = bootstrap
-        self._settings = settings
+        self.settings = settings
         self._is_abandoned = False
         self.seconds = seconds
         # Its loop has a thread of its own, so that interruptions reach ours.
@@ -356,7 +358,7 @@ class ClusterConnection:
     def _reason(self, error: Exception) -> str:
         if isinstance(error, NotAnsweredError):
             return str(error)
-        words = self._settings.without_secrets(" ".join(str(error).split()))
+        words = self.settings.without_secrets(" ".join(str(error).split()))
         kind = type(error).__name__
         return f"{kind}: {words:.200}" if words and kind not in words else words[:200] or kind
 
@@ -386,7 +388,7 @@ class ClusterConnection:
             await self._manager.wait_for(connection.init_future, left_ms)
         except Exception as error:
             if self._is_cut_in_login(connection, error):
-                words = _HUNG_UP.format(self._settings.mechanism)
+                words = _HUNG_UP.format(self.settings.mechanism)
                 raise NotAnsweredError(words, is_passing=True) from None
             raise
         left_ms = max((until - time.monotonic()) * 1000, 1)
@@ -401,7 +403,7 @@ class ClusterConnection:
         """
         is_first = not self._manager.cluster.brokers()
         speaks = connection.broker_version_data is not None
-        uses_login = self._settings.mechanism is not None
+        uses_login = self.settings.mechanism is not None
         return is_first and speaks and uses_login and _has(str(error), _CUT)
 
     async def _reach(self) -> None:
@@ -423,7 +425,7 @@ class ClusterConnection:
                     if type(error).__name__ in _FINAL or _has(failure, _OF_TLS):
                         raise NotAnsweredError(failure, is_passing=False) from None
             if time.monotonic() + _BETWEEN > until:
-                protocol = self._settings.protocol
+                protocol = self.settings.protocol
                 hint = f"; does it expect another security.protocol than {protocol}?"
                 raise NotAnsweredError(
                     f"no broker answered within {self.seconds:g} seconds ({failure})"

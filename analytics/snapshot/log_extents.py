@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from analytics.snapshot.cluster_description import NO_LEADER
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from schemas.snapshot import Partition
 
 
@@ -97,6 +99,16 @@ class FetchBudget:
         if self._most_bytes is None:
             return None
         return self._most_bytes - self._taken - self._promised
+
+    @property
+    def answer_bytes(self) -> int:
+        """How many bytes have come."""
+        return self._taken
+
+    def count(self, answer_bytes: int) -> None:
+        """Count bytes that came to others within this budget."""
+        with self._changed:
+            self._taken += answer_bytes
 
     def keep_pace(self) -> None:
         """Wait until so many bytes as have come may have come."""
@@ -204,6 +216,32 @@ class HeldLog:
     last: LastBatch
     content: bytes
     segments: tuple[Path, ...]
+
+
+class WantedLog(NamedTuple):
+    """A log that is to be read.
+
+    Attributes:
+        topic: Whose.
+        partition: As it was described.
+        held: Returns what an earlier snapshot has of it, why that is of no use, or null.
+    """
+
+    topic: str
+    partition: Partition
+    held: Callable[[], HeldLog | str | None]
+
+
+class ReadLog(NamedTuple):
+    """A log that was read.
+
+    Attributes:
+        reading: How far.
+        read_at: When that ended.
+    """
+
+    reading: Reading
+    read_at: datetime
 
 
 class Patience:

@@ -8,6 +8,8 @@ another one (KIP-320). Where the leader changes, or the log no longer holds what
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,13 +35,19 @@ from analytics.snapshot.log_extents import (
     Pace,
     Patience,
     Reading,
+    ReadLog,
     Span,
     SpentError,
+    WantedLog,
     span_of,
 )
 from analytics.snapshot.log_folder import LogWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
     from analytics.snapshot.fetched_batches import FetchedBatches
     from schemas.snapshot import Partition
 
@@ -87,10 +95,52 @@ class LogReader:
         """How many logs are to be read at once."""
         return self._pace.parallel
 
-    def stop(self) -> None:
-        """Have no thread read on."""
-        self._pace.budget.stop()
-        self._cluster.abandon()
+    def prepare(self, folder: Path, earlier: Path | None) -> None:
+        """Check, before any work, that logs can be read into a folder, which threads always can.
+
+        Args:
+            folder: What logs will be read into.
+            earlier: The earlier snapshot that is gone on from; null for none.
+        """
+
+    def read_all(
+        self, logs: Iterable[WantedLog], folder: Path, clock: Callable[[], datetime]
+    ) -> Generator[ReadLog]:
+        """Read logs, several at once; they come in the order of `logs`.
+
+        Args:
+            logs: Which.
+            folder: Each gets a folder of its own in it.
+            clock: The time now, in UTC.
+        """
+        with self._threads() as threads:
+            begun = [threads.submit(self.read_into, folder, each, clock) for each in logs]
+            for each in begun:
+                yield each.result()
+
+    def read_into(self, folder: Path, log: WantedLog, clock: Callable[[], datetime]) -> ReadLog:
+        """Read one log into a folder of its own."""
+        topic, partition, held = log.topic, log.partition, log.held()
+        with LogWriter(folder, topic, partition.partition) as writer:
+            if isinstance(held, str):
+                reading = replace(self.read(topic, partition, writer), why_whole=held)
+            else:
+                reading = self.read(topic, partition, writer, held)
+        return ReadLog(reading, clock())
+
+    @contextmanager
+    def _threads(self) -> Iterator[ThreadPoolExecutor]:
+        """Hand over threads to read logs in; an error or an interruption stops them all."""
+        pool = ThreadPoolExecutor(self._pace.parallel, thread_name_prefix="groupscope-log")
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            self._pace.budget.stop()
+            self._cluster.abandon()
+            raise
+        finally:
+            pool.shutdown()
 
     def read(
         self, topic: str, partition: Partition, writer: LogWriter, held: HeldLog | None = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -29,11 +31,17 @@ from analytics.snapshot.cluster_settings import (
     groups_with_configs,
     topics_with_configs,
 )
-from analytics.snapshot.log_extents import FETCH_BYTES, PARALLEL, FetchBudget, Pace, Reading
+from analytics.snapshot.log_extents import (
+    FETCH_BYTES,
+    PARALLEL,
+    FetchBudget,
+    Pace,
+    ReadLog,
+    WantedLog,
+)
 from analytics.snapshot.log_folder import (
     END_OFFSETS_FILE,
     EarlierSnapshot,
-    LogWriter,
     staged_folder,
     sync,
     write_root_files,
@@ -73,14 +81,18 @@ class Limits:
     most_bytes: int | None = None
     parallel: int = PARALLEL
 
-    def reader(self, cluster: ClusterConnection) -> LogReader:
+    def reader(
+        self,
+        cluster: ClusterConnection,
+        kind: Callable[[ClusterConnection, Pace], LogReader] = LogReader,
+    ) -> LogReader:
         """Return what reads logs within these limits, which hold for all that it reads."""
         fetch_bytes = self.fetch_bytes
         if self.bytes_a_second is not None:
             # All answers that come at once are of a second.
             fetch_bytes = min(fetch_bytes, max(self.bytes_a_second // self.parallel, 1))
         budget = FetchBudget(self.bytes_a_second, self.most_bytes)
-        return LogReader(cluster, Pace(cluster.seconds, fetch_bytes, budget, self.parallel))
+        return kind(cluster, Pace(cluster.seconds, fetch_bytes, budget, self.parallel))
 
 
 def take_snapshot(
@@ -112,11 +124,12 @@ def take_snapshot(
         WorkspaceError: It cannot be written.
     """
     with staged_folder(out) as folder:
+        reader = reader or Limits().reader(cluster)
+        reader.prepare(folder, None if earlier is None else earlier.folder)
         taken_at = clock()
         topics, unread = _described(cluster)
         if earlier is not None:
             earlier.check_cluster(topics.cluster_id)
-        reader = reader or Limits().reader(cluster)
         groups, unanswered = _described_groups(cluster)
         reading = _Reading(reader, folder, clock, earlier)
         logs = list(_read_logs(reading, topics, note))
@@ -191,42 +204,31 @@ class _Reading:
     clock: Clock
     earlier: EarlierSnapshot | None
 
-    @contextmanager
-    def threads(self) -> Iterator[ThreadPoolExecutor]:
-        """Hand over threads to read logs in; an error or an interruption stops them all."""
-        pool = ThreadPoolExecutor(self.reader.parallel, thread_name_prefix="groupscope-log")
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            self.reader.stop()
-            raise
-        finally:
-            pool.shutdown()
+    def log(self, topic: Topic, partition: Partition) -> WantedLog:
+        """Return what is to be read of a partition."""
+        earlier = self.earlier
+        if earlier is None:
+            return WantedLog(topic.topic, partition, _nothing)
+        held = partial(earlier.held, topic, partition.partition)
+        return WantedLog(topic.topic, partition, held)
 
-    def log(self, topic: Topic, partition: Partition) -> Log:
-        """Read one log."""
-        held = None if self.earlier is None else self.earlier.held(topic, partition.partition)
-        with LogWriter(self.folder, topic.topic, partition.partition) as writer:
-            if isinstance(held, str):
-                reading = self.reader.read(topic.topic, partition, writer)
-                reading = replace(reading, why_whole=held)
-            else:
-                reading = self.reader.read(topic.topic, partition, writer, held)
-        return _log(topic, partition, reading, self.clock())
+
+def _nothing() -> None:
+    """Return what is held of a log without an earlier snapshot."""
 
 
 def _read_logs(reading: _Reading, topics: Topics, note: Callable[[str], None]) -> Iterable[Log]:
-    with reading.threads() as threads:
-        begun = {
-            name: [threads.submit(reading.log, topic, each) for each in topic.partitions]
-            for name in COORDINATOR_TOPICS
-            if (topic := topics.by_name.get(name)) is not None
-        }
-        for name, each_begun in begun.items():
-            logs = [each.result() for each in each_begun]
-            yield from logs
-            _note_topic(name, logs, note)
+    internal = [topics.by_name[name] for name in COORDINATOR_TOPICS if name in topics.by_name]
+    described = [(topic, each) for topic in internal for each in topic.partitions]
+    logs = [reading.log(topic, each) for topic, each in described]
+    with closing(reading.reader.read_all(logs, reading.folder, reading.clock)) as read:
+        found = (
+            _log(topic, each, so_far) for (topic, each), so_far in zip(described, read, strict=True)
+        )
+        for name, of_topic in groupby(found, attrgetter("topic")):
+            done = list(of_topic)
+            yield from done
+            _note_topic(name, done, note)
 
 
 def _note_topic(name: str, logs: list[Log], note: Callable[[str], None]) -> None:
@@ -239,7 +241,8 @@ def _note_topic(name: str, logs: list[Log], note: Callable[[str], None]) -> None
     note(f"{name}: {of_so_many}{len(logs)} partitions, {size:,} bytes of batches")
 
 
-def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) -> Log:
+def _log(topic: Topic, partition: Partition, read: ReadLog) -> Log:
+    reading = read.reading
     span = reading.span
     epoch = partition.leader_epoch if span is None or span.epoch < 0 else span.epoch
     return Log(
@@ -253,7 +256,7 @@ def _log(topic: Topic, partition: Partition, reading: Reading, now: datetime) ->
         next_offset=reading.next_offset,
         bytes=reading.size,
         readings=reading.readings,
-        read_until=_text(now) if reading.failure is None else None,
+        read_until=_text(read.read_at) if reading.failure is None else None,
         failure=reading.failure,
         last_batch_offset=None if reading.last_batch is None else reading.last_batch.offset,
         last_batch_bytes=None if reading.last_batch is None else reading.last_batch.size,

@@ -5,7 +5,7 @@ Certificates and keys as Java's clients keep them: PEM (KIP-651), PKCS12 and JKS
 What a file is its first bytes say, as in Java, which reads JKS under the name of PKCS12 and the
 other way round (``keystore.type.compat``). PKCS12 is read by `cryptography`; of JKS, which only
 Java reads, its own `keytool` makes PKCS12. Passwords are in no command line and no message, and a
-private key lies in a file only encrypted, in a folder of its own, for as long as OpenSSL reads it.
+private key lies in a file only encrypted, and in memory where the system has files there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import ssl
 import subprocess
 import tempfile
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -150,15 +151,33 @@ def load_own_key(context: ssl.SSLContext, key: OwnKey) -> None:
     Raises:
         StoreUnusableError: OpenSSL refuses it, as where its password is another one.
     """
-    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
-        path = Path(folder, "key.pem")
-        path.touch(mode=0o600)
-        path.write_bytes(key.pem)
+    with _as_file(key.pem) as path:
         try:
             # Without a password OpenSSL would ask the terminal for it.
             context.load_cert_chain(path, password=key.password)
         except ssl.SSLError as error:
             raise StoreUnusableError(why_not_loaded(error)) from None
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """Hand over the path of a file for OpenSSL, which reads keys from files only: one in memory.
+
+    Where the system has no such files, it lies in a temporary folder meanwhile.
+    """
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("groupscope"), "wb") as file:
+            file.write(content)
+            file.flush()
+            path = f"/proc/self/fd/{file.fileno()}"
+            if Path(path).exists():
+                yield path
+                return
+    with tempfile.TemporaryDirectory(prefix="groupscope-") as folder:
+        plain = Path(folder, "key.pem")
+        plain.touch(mode=0o600)
+        plain.write_bytes(content)
+        yield str(plain)
 
 
 def why_not_loaded(error: OSError | ValueError) -> str:
@@ -258,7 +277,41 @@ def refused(where: str, key: str, why: str) -> InputNotRecognizedError:
     return InputNotRecognizedError(f"{where}: {key} is {why}")
 
 
-def tls_context(properties: Mapping[str, str], where: str) -> ssl.SSLContext:
+@dataclass(frozen=True)
+class TlsMaterial:
+    """What certificates are trusted, and the client's own: all of it, whatever files it was in.
+
+    Attributes:
+        trusted: Certificates as PEM; null for those that the system trusts.
+        own: What the client shows; null where it shows nothing.
+        checks_names: A broker's certificate has to be of its name.
+    """
+
+    trusted: str | None = None
+    own: OwnKey | None = None
+    checks_names: bool = True
+
+    def context(self) -> ssl.SSLContext:
+        """Return a context of it.
+
+        Raises:
+            StoreUnusableError: OpenSSL refuses the client's key.
+            OSError: OpenSSL refuses certificates.
+            ValueError: Likewise.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.check_hostname = self.checks_names
+        if self.trusted is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(cadata=self.trusted)
+        if self.own is not None:
+            load_own_key(context, self.own)
+        return context
+
+
+def tls_material(properties: Mapping[str, str], where: str) -> TlsMaterial:
     """Return what certificates are trusted, and the client's own.
 
     Args:
@@ -269,57 +322,54 @@ def tls_context(properties: Mapping[str, str], where: str) -> ssl.SSLContext:
         InputNotRecognizedError: A key is not understood, lacks another one, or names a file that
             cannot be used.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     check = properties.get(_HOSTNAME_CHECK, "https").strip().lower()
     if check not in ("", "https"):
         raise refused(where, _HOSTNAME_CHECK, "neither https nor empty")
-    context.check_hostname = bool(check)
-    _trust(context, properties, where)
-    _show(context, properties, where)
-    return context
+    trusting = TlsMaterial(_trusted(properties, where), checks_names=bool(check))
+    with _usable(where, _TRUST_TEXT if _TRUST_TEXT in properties else _TRUST_FILE):
+        trusting.context()
+    if not any(each in properties for each in (_OWN_FILE, _OWN_CHAIN, _OWN_KEY)):
+        _check_alone(properties, where, (_OWN_TYPE, _OWN_PASSWORD, _KEY_PASSWORD), _OWN_FILE)
+        return trusting
+    with _usable(where, _OWN_FILE if _OWN_FILE in properties else _OWN_KEY):
+        showing = replace(trusting, own=_own(properties, where))
+        showing.context()
+    return showing
 
 
-def _trust(context: ssl.SSLContext, properties: Mapping[str, str], where: str) -> None:
-    file, text = properties.get(_TRUST_FILE), properties.get(_TRUST_TEXT)
-    if file is None and text is None:
-        _check_alone(properties, where, (_TRUST_PASSWORD,), _TRUST_FILE)
-        context.load_default_certs()
-        return
-    if file is not None and text is not None:
-        raise refused(where, _TRUST_TEXT, f"given beside {_TRUST_FILE}; one of them is enough")
-    is_pem = _is_pem(properties, where, _TRUST_TYPE)
-    key = _TRUST_TEXT if file is None else _TRUST_FILE
+@contextmanager
+def _usable(where: str, key: str) -> Iterator[None]:
+    """Refuse what a key names where it cannot be used.
+
+    Raises:
+        InputNotRecognizedError: It cannot.
+    """
     try:
-        if file is None:
-            _check_text(properties, where, _TRUST_TYPE, _TRUST_TEXT)
-            context.load_verify_locations(cadata=certificates_in_lines(text or ""))
-        elif is_pem:
-            _check_without_password(properties, where, _TRUST_PASSWORD, _TRUST_TYPE)
-            context.load_verify_locations(cafile=local_path(file))
-        else:
-            password = _password(properties, where, _TRUST_PASSWORD, _TRUST_TYPE)
-            found = trusted_certificates(local_path(file), password)
-            context.load_verify_locations(cadata=found)
+        yield
     except StoreUnusableError as error:
         raise refused(where, key, f"not usable: {error}") from None
     except (OSError, ValueError) as error:
         raise refused(where, key, f"not usable: {why_not_loaded(error)}") from None
 
 
-def _show(context: ssl.SSLContext, properties: Mapping[str, str], where: str) -> None:
-    """Have the client show its certificate, where it has one."""
-    keys = (_OWN_FILE, _OWN_CHAIN, _OWN_KEY)
-    if not any(each in properties for each in keys):
-        _check_alone(properties, where, (_OWN_TYPE, _OWN_PASSWORD, _KEY_PASSWORD), _OWN_FILE)
-        return
-    source = _OWN_FILE if _OWN_FILE in properties else _OWN_KEY
-    try:
-        load_own_key(context, _own(properties, where))
-    except StoreUnusableError as error:
-        raise refused(where, source, f"not usable: {error}") from None
-    except (OSError, ValueError) as error:
-        raise refused(where, source, f"not usable: {why_not_loaded(error)}") from None
+def _trusted(properties: Mapping[str, str], where: str) -> str | None:
+    file, text = properties.get(_TRUST_FILE), properties.get(_TRUST_TEXT)
+    if file is None and text is None:
+        _check_alone(properties, where, (_TRUST_PASSWORD,), _TRUST_FILE)
+        return None
+    if file is not None and text is not None:
+        raise refused(where, _TRUST_TEXT, f"given beside {_TRUST_FILE}; one of them is enough")
+    is_pem = _is_pem(properties, where, _TRUST_TYPE)
+    with _usable(where, _TRUST_TEXT if file is None else _TRUST_FILE):
+        if file is None:
+            _check_text(properties, where, _TRUST_TYPE, _TRUST_TEXT)
+            return certificates_in_lines(text or "")
+        if is_pem:
+            _check_without_password(properties, where, _TRUST_PASSWORD, _TRUST_TYPE)
+            # Between certificates there may be remarks in any encoding.
+            return certificates_in_lines(Path(local_path(file)).read_text(encoding="latin-1"))
+        password = _password(properties, where, _TRUST_PASSWORD, _TRUST_TYPE)
+        return trusted_certificates(local_path(file), password)
 
 
 def _own(properties: Mapping[str, str], where: str) -> OwnKey:

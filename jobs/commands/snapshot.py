@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from analytics.errors import SettingRefusedError
 from analytics.locations import is_uri, local_path
 from jobs.cli.console import Console, pass_console, print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.answer import fail_on_option
-from jobs.cli.options.shared import output_options, summary_format_options
+from jobs.cli.options.shared import output_options, spark_conf_option, summary_format_options
 
 if TYPE_CHECKING:
     from analytics.questions.question import Answer
     from analytics.snapshot.cluster_connection import ClusterConnection
+    from analytics.snapshot.log_extents import Pace
     from analytics.snapshot.log_reading import LogReader
     from reports.layout.output_format import OutputFormat
     from schemas.snapshot import Snapshot
@@ -28,6 +33,8 @@ Examples:
   groupscope snapshot --bootstrap-server broker-1:9093,broker-2:9093 \\
       --command-config client.properties --max-rate 20000000 --out dump
   groupscope snapshot --bootstrap-server localhost:9092 --resume dump --out dump-2
+  groupscope snapshot --bootstrap-server broker-1:9092 --master spark://host:7077 \\
+      --parallel 16 --out /shared/dump
 """
 
 
@@ -103,6 +110,12 @@ def _earlier_folder(
     show_default=True,
     help="Ask for all groups once logs are read, and hold the snapshot against the answers.",
 )
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Read partitions in tasks on this Spark master, which see DIR, too; all else stays here.",
+)
+@spark_conf_option
 @fail_on_option()
 @summary_format_options
 @output_options
@@ -141,6 +154,7 @@ def snapshot(
     from reports.run_summary import snapshot_json, snapshot_text, unread_text  # noqa: PLC0415
 
     check_client_library()
+    _check_master(options)
     properties = read_client_properties(command_config)
     settings = client_settings(properties, command_config or "--command-config")
     if settings.ignored:
@@ -151,14 +165,16 @@ def snapshot(
         earlier.check_out(out)
     code, answer, is_checked = DONE, None, options["is_checked"]
     with ClusterConnection(bootstrap_server, settings, timeout) as cluster:
-        reader = Limits(
+        limits = Limits(
             bytes_a_second=options["max_rate"],
             most_bytes=options["max_bytes"],
             parallel=options["parallel"],
-        ).reader(cluster)
-        taken = take_snapshot(
-            cluster, out, _now, console.say, reader, is_checked=is_checked, earlier=earlier
         )
+        with _reader_kind(console, options["master"], options["conf"]) as kind:
+            reader = limits.reader(cluster, kind)
+            taken = take_snapshot(
+                cluster, out, _now, console.say, reader, is_checked=is_checked, earlier=earlier
+            )
         if is_checked:
             code, answer = _held_against(console, cluster, reader, taken, out, fail_on)
     if output_format == "json":
@@ -169,6 +185,41 @@ def snapshot(
         console.error(unread_text(taken))
         return CANNOT_TELL
     return code
+
+
+def _check_master(options: Mapping[str, Any]) -> None:
+    """Check that options fit together.
+
+    Raises:
+        SettingRefusedError: Two do not.
+    """
+    if options["master"] is None and options["conf"]:
+        raise SettingRefusedError("--conf is for --master: without it no Spark is started")
+    if options["master"] is not None and options["max_bytes"] is not None:
+        raise SettingRefusedError(
+            "--max-bytes is not for --master: tasks do not know of each other how much is left; "
+            "leave one of both out"
+        )
+
+
+@contextmanager
+def _reader_kind(
+    console: Console, master: str | None, conf: Mapping[str, str]
+) -> Iterator[Callable[[ClusterConnection, Pace], LogReader]]:
+    """Hand over what makes a reader of logs: in tasks on Spark where a master is named."""
+    if master is None:
+        from analytics.snapshot.log_reading import LogReader  # noqa: PLC0415
+
+        yield LogReader
+        return
+    from analytics.snapshot.reading_tasks import TaskReader  # noqa: PLC0415
+    from jobs.spark.session import progress, spark_session  # noqa: PLC0415
+
+    with (
+        spark_session(console, master=master, conf=conf, small=True) as spark,
+        progress(spark, console, "reading"),
+    ):
+        yield partial(TaskReader, spark)
 
 
 def _differences(answer: Answer) -> dict[str, Any]:

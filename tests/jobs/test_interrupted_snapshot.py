@@ -41,11 +41,16 @@ def stuck() -> Iterator[str]:
         ended.set()
 
 
-@pytest.fixture
-def running(stuck: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+@pytest.fixture(params=[(), ("--master", "local[2]")], ids=["here", "in tasks"])
+def running(
+    stuck: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[subprocess.Popen[str]]:
     """A snapshot of it that has begun to read."""
     process = subprocess.Popen(
-        [COMMAND, "snapshot", "--bootstrap-server", stuck, "--out", tmp_path / "dump"],
+        [
+            *(COMMAND, "snapshot", "--bootstrap-server", stuck, "--out", tmp_path / "dump"),
+            *request.param,
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -53,7 +58,7 @@ def running(stuck: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     )
     with process:
         until = time.monotonic() + _SECONDS
-        while not [*tmp_path.glob(".dump.unfinished/__consumer_offsets-*/*.log")]:
+        while not [*tmp_path.glob(".dump.unfinished/**/__consumer_offsets-*/*.log")]:
             assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.05)

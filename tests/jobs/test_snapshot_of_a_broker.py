@@ -18,6 +18,8 @@ from tests.brokers.snapshot_rows import may_be_cleaned, rows_below
 from tests.brokers.troupe import Troupe
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tests.conftest import Groupscope
 
 pytestmark = pytest.mark.maven
@@ -40,6 +42,7 @@ def taken(
     release: Release,
     programs: Programs,
     groupscope: Groupscope,
+    spark: SparkSession,  # noqa: ARG001 - one that starts no JVM of its own
 ) -> tuple[Path, Path]:
     """A snapshot, and the log directory of its broker, which was killed at once."""
     folder = tmp_path_factory.mktemp("broker")
@@ -68,6 +71,7 @@ def taken(
             clients.wait_until_still(SECONDS)
             take(folder / "resumed", "--resume", folder / "moving")
             clients.kill()
+        take(folder / "in-tasks", "--master", "local[2]")
         snapshot = folder / "snapshot"
         take(snapshot)
     finally:
@@ -170,6 +174,11 @@ def test_what_was_resumed_says_what_the_whole_says(
         if each.fetched_from is not None and each.why_whole is not None
     ]
     assert committed_of(groupscope, resumed) == committed_of(groupscope, taken[0])
+
+
+def test_what_tasks_read_says_the_same(groupscope: Groupscope, taken: tuple[Path, Path]) -> None:
+    in_tasks = taken[0].parent / "in-tasks"
+    assert committed_of(groupscope, in_tasks) == committed_of(groupscope, taken[0])
 
 
 def test_kafkas_own_tool_reads_its_segments(taken: tuple[Path, Path], programs: Programs) -> None:

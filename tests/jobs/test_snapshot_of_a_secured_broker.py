@@ -224,6 +224,8 @@ def ends_of(dump: Path) -> dict[tuple[str, int], int]:
     return {(each.topic, each.partition): each.log_end_offset or 0 for each in document(dump).logs}
 
 
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("more", [(), ("--master", "local[2]")], ids=["here", "in tasks"])
 @pytest.mark.parametrize("name", WAYS)
 def test_by_each_listener_the_same_is_taken(
     groupscope: Groupscope,
@@ -232,10 +234,11 @@ def test_by_each_listener_the_same_is_taken(
     stores: Path,
     tmp_path: Path,
     name: str,
+    more: tuple[str, ...],
 ) -> None:
     listener, keys = WAYS[name]
     out = tmp_path / "dump"
-    ran = secured.take(groupscope, out, listener, properties_of(listener, keys, stores))
+    ran = secured.take(groupscope, out, listener, properties_of(listener, keys, stores), *more)
     assert ran.returncode == 0, ran.stderr
     assert document(out).unread == []
     # Coordinators may have written since: of what both have, each has the same.

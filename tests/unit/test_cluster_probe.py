@@ -114,6 +114,21 @@ def test_all_that_executors_lack_is_one_line(tmp_path: Path) -> None:
     assert "ship_packages" not in str(told.value)
 
 
+def test_what_some_tasks_need_besides_is_looked_for_where_it_is_asked_for(tmp_path: Path) -> None:
+    executors: Any = Executors()
+    further = {"kafka-python": "requirements/worker-snapshot.txt"}
+    check_executors(executors, (), str(tmp_path), further)
+    executors.altered["versions"] = {"kafka-python": None}
+    with pytest.raises(
+        ClusterUnfitError,
+        match=r"worker-7, .*kafka-python is not .* packages of requirements/worker-snapshot\.txt$",
+    ):
+        check_executors(executors, (), str(tmp_path), further)
+    executors.altered["versions"] |= {"polars": None}
+    with pytest.raises(ClusterUnfitError, match=r"worker\.txt and requirements/worker-snapshot"):
+        check_executors(executors, (), str(tmp_path), further)
+
+
 def test_an_input_that_is_not_there_or_older_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(b"123")
     gone = ListedFile(str(tmp_path / "gone.log"), 3)

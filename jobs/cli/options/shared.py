@@ -477,18 +477,21 @@ def _settings(
     return {key: setting for key, _, setting in pairs}
 
 
+spark_conf_option = click.option(
+    "--conf",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=_settings,
+    help="A Spark setting; repeatable.",
+)
+"""`--conf` as `conf: dict[str, str]`."""
+
 spark_options = in_order(
     click.option(
         "--master",
         metavar="URL",
         help="Spark master; that of spark-submit goes first.  [default: local[*]]",
     ),
-    click.option(
-        "--conf",
-        metavar="KEY=VALUE",
-        multiple=True,
-        callback=_settings,
-        help="A Spark setting; repeatable.",
-    ),
+    spark_conf_option,
 )
 """`--master` as `master: str | None` and `--conf` as `conf: dict[str, str]`."""

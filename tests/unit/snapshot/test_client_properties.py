@@ -132,13 +132,15 @@ def test_what_means_nothing_here_is_named() -> None:
 
 
 def test_names_of_hosts_are_checked_unless_the_file_says_otherwise() -> None:
-    usual = settings(security_protocol="SSL").tls
-    assert usual is not None
+    material = settings(security_protocol="SSL").tls
+    assert material is not None
+    usual = material.context()
     assert usual.check_hostname
     assert usual.verify_mode is ssl.CERT_REQUIRED
     keys = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}
-    unchecked = client_settings(keys, "f").tls
-    assert unchecked is not None
+    material = client_settings(keys, "f").tls
+    assert material is not None
+    unchecked = material.context()
     assert not unchecked.check_hostname
     assert unchecked.verify_mode is ssl.CERT_REQUIRED
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from analytics.snapshot import taking
 from analytics.snapshot.cluster_description import LogEdges, Topics
-from analytics.snapshot.log_extents import FETCH_BYTES, Reading
+from analytics.snapshot.log_extents import FETCH_BYTES, Reading, ReadLog
 from analytics.snapshot.taking import Limits, take_snapshot
 from schemas.snapshot import Log, Partition, Snapshot, Topic, Unread
 
@@ -140,5 +140,5 @@ def snapshot_of_logs(topic: str, topic_id: str, reading: Reading) -> Snapshot:
     described = Topic(topic, topic_id, True, [partition], None)
     now = datetime(2026, 11, 27, tzinfo=UTC)
     text = taking._text(now)
-    log = taking._log(described, partition, reading, now)
+    log = taking._log(described, partition, ReadLog(reading, now))
     return Snapshot(1, "1", text, text, "c", 1, [], [described], [log], [], [])

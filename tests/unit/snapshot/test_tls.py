@@ -6,6 +6,7 @@ Each store is proven by a handshake with a server that the authority vouches for
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import socket
 import ssl
@@ -59,9 +60,9 @@ def folder(
 def context_of(folder: Path, keys: Mapping[str, str]) -> ssl.SSLContext:
     """The context of properties in which FOLDER stands for where the stores are."""
     found = {name: value.replace("FOLDER", str(folder)) for name, value in keys.items()}
-    context = client_settings({"security.protocol": "SSL", **found}, "f").tls
-    assert context is not None
-    return context
+    material = client_settings({"security.protocol": "SSL", **found}, "f").tls
+    assert material is not None
+    return material.context()
 
 
 @contextlib.contextmanager
@@ -150,7 +151,29 @@ SHOWN = {
 }
 
 
+def test_a_key_lies_in_memory_where_the_system_has_files_there(
+    client: Identity, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_memory = os.memfd_create
+    made: list[str] = []
+
+    def noted(name: str) -> int:
+        made.append(name)
+        return in_memory(name)
+
+    def refuse(**_: str) -> None:
+        pytest.fail("a key was written to a disk")
+
+    monkeypatch.setattr(os, "memfd_create", noted)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
+    own = client.write_pem(tmp_path / "own.pem")
+    keys = {"ssl.keystore.location": str(own), "ssl.keystore.type": "PEM"}
+    context_of(folder, TRUST_PEM | keys)
+    assert made
+
+
 @needs_keytool
+@pytest.mark.parametrize("has_memory", [True, False], ids=["in memory", "in a folder"])
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_keystore_of_each_form_is_shown_and_nothing_of_it_is_left(
     authority: Authority,
@@ -158,8 +181,11 @@ def test_a_keystore_of_each_form_is_shown_and_nothing_of_it_is_left(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
+    has_memory: bool,
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    if not has_memory:
+        monkeypatch.delattr(os, "memfd_create")
     context = context_of(folder, TRUST_PEM | SHOWN[name])
     assert [*tmp_path.iterdir()] == []
     with server(authority, folder) as port:
