@@ -145,10 +145,10 @@ ALL_OF_THEM = "topic=__consumer_offsets/partition=*"
 @pytest.mark.parametrize(
     ("kind", "folders"),
     [
-        ("parquet", ""),
-        ("json", ALL_OF_THEM),
-        pytest.param("parquet", ALL_OF_THEM, marks=pytest.mark.long),
-        pytest.param("json", "", marks=pytest.mark.long),
+        ("parquet", ALL_OF_THEM),
+        ("json", ""),
+        pytest.param("parquet", "", marks=pytest.mark.long),
+        pytest.param("json", ALL_OF_THEM, marks=pytest.mark.long),
     ],
 )
 def test_folders_may_name_topic_and_partition(
