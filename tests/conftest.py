@@ -166,20 +166,20 @@ def failover_dump(repository: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def failover_workspace(
-    groupscope: Groupscope,
-    failover_dump: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    worker_id: str,
-) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all processes of a run see, for what one of them makes."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder if worker_id == "master" else folder.parent
+
+
+@pytest.fixture(scope="session")
+def failover_workspace(groupscope: Groupscope, failover_dump: Path, shared_folder: Path) -> Path:
     """The bundled dump, replayed: what the first question with --out leaves. Not to be changed.
 
     It is the dearest of all fixtures, and made by one process for all.
     """
-    folder = tmp_path_factory.getbasetemp()
-    shared = folder if worker_id == "master" else folder.parent
-    out = shared / "failover" / "workspace"
-    with FileLock(shared / "failover.lock"):
+    out = shared_folder / "failover" / "workspace"
+    with FileLock(shared_folder / "failover.lock"):
         if out.exists():
             return out
         out.parent.mkdir(exist_ok=True)
