@@ -78,7 +78,9 @@ def test_it_asks_for_nothing_and_logs_nothing(window: Browser, page: Path) -> No
     assert window.run("return document.scripts.length + document.images.length") == own
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
+@pytest.mark.parametrize(
+    "width", [360, 1280, *(pytest.param(each, marks=pytest.mark.long) for each in (768, 1920))]
+)
 def test_nothing_is_wider_than_the_window(window: Browser, page: Path, width: int) -> None:
     window.show(width)
     window.open(page)
