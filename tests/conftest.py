@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
@@ -32,6 +33,10 @@ Groupscope = Callable[..., "subprocess.CompletedProcess[str]"]
 # Every JVM of the tests lives for seconds: optimising its code would cost more than it gains.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Where processes share cores, more threads of each do no more work.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 # Only packages of the tests bring it; jsonschema would load it, and it compiles 38 grammars first.
 sys.modules.setdefault("rfc3987_syntax", cast("ModuleType", None))
 
@@ -42,6 +47,17 @@ os.environ.pop("COLUMNS", None)
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage neither while tests are collected nor among what was: all of it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
@@ -150,20 +166,20 @@ def failover_dump(repository: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def failover_workspace(
-    groupscope: Groupscope,
-    failover_dump: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    worker_id: str,
-) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that all processes of a run see, for what one of them makes."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder if worker_id == "master" else folder.parent
+
+
+@pytest.fixture(scope="session")
+def failover_workspace(groupscope: Groupscope, failover_dump: Path, shared_folder: Path) -> Path:
     """The bundled dump, replayed: what the first question with --out leaves. Not to be changed.
 
     It is the dearest of all fixtures, and made by one process for all.
     """
-    folder = tmp_path_factory.getbasetemp()
-    shared = folder if worker_id == "master" else folder.parent
-    out = shared / "failover" / "workspace"
-    with FileLock(shared / "failover.lock"):
+    out = shared_folder / "failover" / "workspace"
+    with FileLock(shared_folder / "failover.lock"):
         if out.exists():
             return out
         out.parent.mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,10 @@ TABLES = {
 }
 
 
-@pytest.fixture(scope="module", params=["hostile", "failover", "incident"])
+PAGES = ("hostile", "failover", "incident")
+
+
+@pytest.fixture(scope="module", params=PAGES)
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of hostile names, that of the bundled failover, and that of its incident."""
     if request.param == "failover":
@@ -74,7 +78,9 @@ def test_it_asks_for_nothing_and_logs_nothing(window: Browser, page: Path) -> No
     assert window.run("return document.scripts.length + document.images.length") == own
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
+@pytest.mark.parametrize(
+    "width", [360, 1280, *(pytest.param(each, marks=pytest.mark.long) for each in (768, 1920))]
+)
 def test_nothing_is_wider_than_the_window(window: Browser, page: Path, width: int) -> None:
     window.show(width)
     window.open(page)
@@ -103,15 +109,28 @@ def test_every_link_leads_to_something_that_is_then_seen(window: Browser, page: 
     assert lost == []
 
 
+SIZES = {
+    "360-light": (360, False),
+    "360-dark": (360, True),
+    "1280-light": (1280, False),
+    "1280-dark": (1280, True),
+}
+QUICK = {("hostile", "360-dark"), ("failover", "1280-light"), ("incident", "360-dark")}
+
+
 @pytest.mark.parametrize(
-    ("width", "is_dark"),
+    ("page", "width", "is_dark"),
     [
-        pytest.param(360, False, marks=pytest.mark.long),
-        (360, True),
-        (1280, False),
-        pytest.param(1280, True, marks=pytest.mark.long),
+        pytest.param(
+            page,
+            *SIZES[size],
+            id=f"{page}-{size}",
+            marks=() if (page, size) in QUICK else pytest.mark.long,
+        )
+        for page, size in product(PAGES, SIZES)
     ],
-    ids=["360-light", "360-dark", "1280-light", "1280-dark"],
+    indirect=["page"],
+    scope="module",
 )
 def test_axe_finds_nothing(window: Browser, page: Path, width: int, is_dark: bool) -> None:
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")

@@ -62,8 +62,16 @@ def test_every_link_leads_somewhere(window: Browser, page: Path) -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("width", "is_dark"),
+    [
+        (360, True),
+        (1280, False),
+        pytest.param(360, False, marks=pytest.mark.long),
+        pytest.param(1280, True, marks=pytest.mark.long),
+    ],
+    ids=["360-dark", "1280-light", "360-light", "1280-dark"],
+)
 def test_axe_finds_nothing(window: Browser, page: Path, width: int, is_dark: bool) -> None:
     axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     source = Path(str(axe.__file__)).with_name("axe.min.js").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BEFORE = "2026-11-21T09:18:30Z"
-FEW = 150
+FEW = 300
 """Records of a bucket, so that there are many."""
 WANTED = ("committed_offsets", "groups", "members", "assignments", "group_epochs")
 

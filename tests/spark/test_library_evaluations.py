@@ -49,13 +49,20 @@ def state(failover_workspace: Path, spark: SparkSession) -> Iterator[State]:
         yield dump.replay(spark)
 
 
+@pytest.fixture(scope="module")
+def earlier(failover_workspace: Path, spark: SparkSession) -> Iterator[State]:
+    """The same before the election."""
+    with open_dump(str(failover_workspace)) as dump:
+        yield dump.replay(spark, as_of=FROM)
+
+
 @pytest.mark.parametrize(
     ("question", "options", "arguments"),
     [
-        ("timeline", ("--group", "*"), {}),
+        pytest.param("timeline", ("--group", "*"), {}, marks=pytest.mark.long),
         ("timeline", ("--group", "*", "--from", FROM), {"time_from": FROM}),
         ("expiration", RETENTIONS, {"retention_minutes": (1, 1440)}),
-        ("balance", (), {}),
+        pytest.param("balance", (), {}, marks=pytest.mark.long),
         ("balance", ("--history",), {"history": True}),
         ("rebalances", ("--storm-epochs", "2"), {"storm_epochs": 2}),
         ("lag", ("--by", "group"), {"by": "group"}),
@@ -87,20 +94,18 @@ def test_answers_are_those_of_the_command(
 
 
 def test_two_states_differ_as_the_command_says(
-    groupscope: Groupscope, failover_workspace: Path, state: State, spark: SparkSession
+    groupscope: Groupscope, failover_workspace: Path, state: State, earlier: State
 ) -> None:
     ran = groupscope("diff", failover_workspace, "--from", FROM, "--format", "json")
     rows = json.loads(ran.stdout)["rows"]
-    with open_dump(str(failover_workspace)) as dump:
-        earlier = dump.replay(spark, as_of=FROM)
-        answer = state.diff(since=earlier.replayed)
-        for kind, columns in DIFFERENCES.items():
-            of_kind = [each for each in rows if each["kind"] == kind]
-            assert of_kind
-            assert {tuple(row[name] for name in columns) for row in of_kind} == {
-                tuple(row) for row in answer.table(f"changed_{kind}s").select(*columns).collect()
-            }
-        assert list(answer.cannot_tell) == json.loads(ran.stdout)["cannot_tell"]
+    answer = state.diff(since=earlier.replayed)
+    for kind, columns in DIFFERENCES.items():
+        of_kind = [each for each in rows if each["kind"] == kind]
+        assert of_kind
+        assert {tuple(row[name] for name in columns) for row in of_kind} == {
+            tuple(row) for row in answer.table(f"changed_{kind}s").select(*columns).collect()
+        }
+    assert list(answer.cannot_tell) == json.loads(ran.stdout)["cannot_tell"]
     with pytest.raises(SettingRefusedError, match="nothing to compare"):
         state.diff()
 
@@ -109,22 +114,20 @@ def test_offsets_are_restored_as_the_command_says(
     groupscope: Groupscope,
     failover_workspace: Path,
     state: State,
-    spark: SparkSession,
+    earlier: State,
     tmp_path: Path,
 ) -> None:
     options = ("--group", "*", "--as-of", FROM, "--out", tmp_path / "out", "--format", "json")
     ran = groupscope("restore", failover_workspace, *options)
     rows = [each for each in json.loads(ran.stdout)["rows"] if each["kind"] == "offset"]
     columns = ("group_id", "topic", "partition", "verdict", "committed_offset", "reason")
-    with open_dump(str(failover_workspace)) as dump:
-        past = dump.replay(spark, as_of=FROM)
-        plan = past.restore(against=state.replayed).restore_plan
-        assert rows
-        assert [tuple(each[name] for name in columns) for each in rows] == [
-            tuple(each) for each in plan.select(*columns).collect()
-        ]
-        with pytest.raises(SettingRefusedError, match="nothing to restore"):
-            past.restore()
+    plan = earlier.restore(against=state.replayed).restore_plan
+    assert rows
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        tuple(each) for each in plan.select(*columns).collect()
+    ]
+    with pytest.raises(SettingRefusedError, match="nothing to restore"):
+        earlier.restore()
 
 
 def test_columns_are_those_of_the_contract(state: State) -> None:

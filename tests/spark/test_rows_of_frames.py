@@ -139,14 +139,28 @@ def without_places(folder: Path, frame: DataFrame, kind: str) -> Path:
     return out
 
 
-@pytest.mark.parametrize("kind", ["parquet", "json"])
+ALL_OF_THEM = "topic=__consumer_offsets/partition=*"
+
+
+@pytest.mark.parametrize(
+    ("kind", "folders"),
+    [
+        ("parquet", ALL_OF_THEM),
+        ("json", ""),
+        pytest.param("parquet", "", marks=pytest.mark.long),
+        pytest.param("json", ALL_OF_THEM, marks=pytest.mark.long),
+    ],
+)
 def test_folders_may_name_topic_and_partition(
-    spark: SparkSession, frame: DataFrame, of_files: dict[str, list[str]], tmp_path: Path, kind: str
+    spark: SparkSession,
+    frame: DataFrame,
+    of_files: dict[str, list[str]],
+    tmp_path: Path,
+    kind: str,
+    folders: str,
 ) -> None:
     folder = without_places(tmp_path, frame, kind)
-    with open_dump(str(folder)) as opened:
-        assert rows_of(opened.replay(spark, tables=TABLES), TABLES) == of_files
-    with open_dump(f"{folder}/topic=__consumer_offsets/partition=*") as opened:
+    with open_dump(str(folder / folders)) as opened:
         assert rows_of(opened.replay(spark, tables=TABLES), TABLES) == of_files
 
 

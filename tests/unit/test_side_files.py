@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -93,15 +94,25 @@ ENCODINGS: dict[str, Callable[[str], bytes]] = {
     "zero bytes alone": lambda _: bytes(50),
     "no byte": lambda _: b"",
     "a picture": lambda _: b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
-    "brackets": lambda _: b"[" * 100_000,
-    "braces": lambda _: b'{"a":' * 100_000,
+    "brackets": lambda _: b"[" * 1_200,
+    "braces": lambda _: b'{"a":' * 1_200,
+    "very many brackets": lambda _: b"[" * 100_000,
+    "very many braces": lambda _: b'{"a":' * 100_000,
     "half a surrogate": lambda text: text.replace("orders", "\\ud800").encode(),
     "an open quote": lambda text: text.replace("orders", '"orders').encode(),
 }
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("reader", READERS)
+TAKES_LONG = ("settings, YAML", "very many brackets")
+
+
+@pytest.mark.parametrize(
+    ("reader", "encoding"),
+    [
+        pytest.param(*each, marks=pytest.mark.long if each == TAKES_LONG else ())
+        for each in product(READERS, ENCODINGS)
+    ],
+)
 def test_bytes_of_another_kind_are_refused_in_one_line_or_read(
     tmp_path: Path, reader: str, encoding: str
 ) -> None:

@@ -129,7 +129,9 @@ def test_state_and_history_are_those_of_the_whole_dump_or_marked(
 
 
 @pytest.mark.usefixtures("one_session")
-@pytest.mark.parametrize("evidence", ["cleaned, tombstones gone", NOTED[1]])
+@pytest.mark.parametrize(
+    "evidence", [NOTED[1], pytest.param("cleaned, tombstones gone", marks=pytest.mark.long)]
+)
 def test_state_at_an_instant_before_the_cleaner_came_is_that_of_the_whole_dump_or_marked(
     evidence: str, whole: Path, tmp_path: Path
 ) -> None:

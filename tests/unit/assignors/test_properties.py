@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.assignors import ASSIGNORS, assign
@@ -18,6 +17,7 @@ from analytics.assignors.group import (
     string_hash,
 )
 from analytics.assignors.in_member_order import desired_counts, desired_sharing
+from tests.support.examples import examples
 
 TOPICS = ("orders", "parcels", "returns", "späte-züge")
 EXCLUSIVE = [name for name in ASSIGNORS if name != "share-simple"]
@@ -69,7 +69,7 @@ def held(assignment: Assignment, member: Member, topic: str) -> int:
     return len(assignment.get(member.id, {}).get(topic, ()))
 
 
-@given(groups(), st.sampled_from(list(ASSIGNORS)))
+@examples(30, 100, group=groups(), name=st.sampled_from(list(ASSIGNORS)))
 def test_nobody_gets_what_it_does_not_want_or_what_is_not_there(group: Group, name: str) -> None:
     assignment = assign(name, group)
     wants = {member.id: member.subscription for member in group.members}
@@ -80,14 +80,14 @@ def test_nobody_gets_what_it_does_not_want_or_what_is_not_there(group: Group, na
             assert set(partitions) <= set(range(group.topics[topic]))
 
 
-@given(groups(), st.sampled_from(COMPLETE))
+@examples(30, 100, group=groups(), name=st.sampled_from(COMPLETE))
 def test_every_partition_has_one_reader(group: Group, name: str) -> None:
     shared = sharing(assign(name, group))
     assert set(shared.values()) <= {1}
     assert len(shared) == sum(group.topics[topic] for topic in group.subscribed_topics())
 
 
-@given(groups(), st.sampled_from(list(ASSIGNORS)))
+@examples(30, 100, group=groups(), name=st.sampled_from(list(ASSIGNORS)))
 def test_the_order_of_members_does_not_matter(group: Group, name: str) -> None:
     """Unless they share a bucket of Java's maps: there they keep the order they came in."""
     members = tuple({bucket(string_hash(m.id), 16): m for m in group.members}.values())
@@ -96,13 +96,13 @@ def test_the_order_of_members_does_not_matter(group: Group, name: str) -> None:
     assert assign(name, straight) == assign(name, turned)
 
 
-@given(groups(equal=True), st.sampled_from(EVEN))
+@examples(30, 100, group=groups(equal=True), name=st.sampled_from(EVEN))
 def test_equal_subscriptions_give_sizes_one_apart_at_most(group: Group, name: str) -> None:
     sizes = sizes_of(group, assign(name, group))
     assert max(sizes) - min(sizes) <= 1
 
 
-@given(groups(), st.sampled_from(["range", "server-range"]))
+@examples(30, 100, group=groups(), name=st.sampled_from(["range", "server-range"]))
 def test_range_gives_sizes_one_apart_at_most_within_a_topic(group: Group, name: str) -> None:
     assignment = assign(name, group)
     for topic in group.subscribed_topics():
@@ -110,7 +110,7 @@ def test_range_gives_sizes_one_apart_at_most_within_a_topic(group: Group, name: 
         assert max(sizes) - min(sizes) <= 1
 
 
-@given(groups(), st.sampled_from(["sticky"]))
+@examples(30, 100, group=groups(), name=st.sampled_from(["sticky"]))
 def test_no_partition_of_sticky_could_go_to_somebody_with_two_less(group: Group, name: str) -> None:
     assignment = assign(name, group)
     before = sizes_of(group, {m.id: wanted(group, m) for m in group.members})
@@ -128,7 +128,7 @@ def test_no_partition_of_sticky_could_go_to_somebody_with_two_less(group: Group,
     assert not uneven or any(before)
 
 
-@given(groups(equal=True), st.sampled_from(STICKY))
+@examples(30, 100, group=groups(equal=True), name=st.sampled_from(STICKY))
 def test_equal_subscriptions_move_no_more_than_the_sizes_ask_for(group: Group, name: str) -> None:
     if name == "sticky":
         # Racks are worth moves to the client.
@@ -142,7 +142,7 @@ def test_equal_subscriptions_move_no_more_than_the_sizes_ask_for(group: Group, n
         assert kept == min(size, sum(map(len, owned.values())))
 
 
-@given(groups(), st.sampled_from(STICKY))
+@examples(30, 100, group=groups(), name=st.sampled_from(STICKY))
 def test_assigning_again_moves_nothing(group: Group, name: str) -> None:
     """Without racks: for them the client takes partitions away again and again."""
     settled = assign(name, Group(group.topics, group.members))
@@ -154,7 +154,7 @@ def test_assigning_again_moves_nothing(group: Group, name: str) -> None:
     assert measure(again, assign(name, again)).moved == 0
 
 
-@given(groups())
+@examples(30, 100, group=groups())
 def test_cooperative_sticky_aims_where_sticky_does_and_waits_for_owners(group: Group) -> None:
     target, now = assign("sticky", group), assign("cooperative-sticky", group)
     owner = {
@@ -172,7 +172,7 @@ def test_cooperative_sticky_aims_where_sticky_does_and_waits_for_owners(group: G
                 assert (partition in gets) is not others
 
 
-@given(groups(equal=True))
+@examples(30, 100, group=groups(equal=True))
 def test_a_fresh_share_group_shares_evenly(group: Group) -> None:
     members = tuple(Member(member.id, member.subscription) for member in group.members)
     assignment = assign("share-simple", Group(group.topics, members))
@@ -185,7 +185,7 @@ def test_a_fresh_share_group_shares_evenly(group: Group) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
-@given(groups(equal=True, shared=True))
+@examples(30, 100, group=groups(equal=True, shared=True))
 def test_a_share_group_reads_everything_and_nobody_too_much(group: Group) -> None:
     """A partition may lack a member: those that have room may all have it already."""
     assignment = assign("share-simple", group)
@@ -197,7 +197,7 @@ def test_a_share_group_reads_everything_and_nobody_too_much(group: Group) -> Non
     assert max(sizes_of(group, assignment)) <= largest
 
 
-@given(groups(shared=True), st.data())
+@examples(30, 100, group=groups(shared=True), data=st.data())
 def test_share_groups_get_only_what_is_assignable(group: Group, data: st.DataObject) -> None:
     assignable = {
         topic: frozenset(data.draw(st.sets(st.integers(0, count - 1)))) if count else frozenset()

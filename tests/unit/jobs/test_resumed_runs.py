@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.workspace import Workspace
@@ -16,6 +15,7 @@ from jobs.workspaces import decoding
 from jobs.workspaces.decoding import resumed_in_words
 from jobs.workspaces.kept_replay import copy_workspace
 from tests.brokers.batches import batches_of
+from tests.support.examples import examples
 from tests.support.resumed_runs import (
     CLASSIC,
     DUMPS,
@@ -41,23 +41,10 @@ REAL = pytest.mark.parametrize(
 
 
 @REAL
-@settings(max_examples=2)
-@given(data=st.data())
+@examples(1, 25, data=st.data())
 def test_whatever_befell_logs_meanwhile_every_row_and_fact_is_that_of_a_whole_run(
     source: Path, data: st.DataObject
 ) -> None:
-    check_three_days(source, data)
-
-
-@pytest.mark.long
-@REAL
-@settings(max_examples=25)
-@given(data=st.data())
-def test_so_it_is_of_many_dumps(source: Path, data: st.DataObject) -> None:
-    check_three_days(source, data)
-
-
-def check_three_days(source: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         dump, before = folder / "dump", None

@@ -44,24 +44,37 @@ def _asked(dump: DumpFolder) -> list[tuple[str, int]]:
     return [(ERAS[own], 1), (ERAS[own], 10080), (ERAS[other], 1)]
 
 
-@pytest.mark.parametrize("dump", DUMPS, ids=lambda each: each.root.name)
+QUICK = (0, 2, 2, 1, 0, 1, 0, 1, 0)
+"""Which of these each dump is asked when tests are quick: all eras, and both retentions."""
+ASKED = [
+    pytest.param(
+        dump,
+        *asked,
+        id=f"{dump.root.name}-{asked[0]}-{asked[1]}",
+        marks=() if number == quick else pytest.mark.long,
+    )
+    for dump, quick in zip(DUMPS, QUICK, strict=True)
+    for number, asked in enumerate(_asked(dump))
+]
+
+
+@pytest.mark.parametrize(("dump", "era", "minutes"), ASKED)
 def test_every_offset_expires_as_a_plain_loop_over_the_printed_log_says(
-    dump: DumpFolder, replayed_dump: ReplayedDump
+    dump: DumpFolder, era: str, minutes: int, replayed_dump: ReplayedDump
 ) -> None:
     workspace = replayed_dump(dump)
     logs = records_of(dump, "__consumer_offsets")
     now = max(each.timestamp for log in logs.values() for each in log)
-    for era, minutes in _asked(dump):
-        options = "--retention-minutes", str(minutes), "--rules", era
-        found = answered(workspace, "expiration", *options)["offset_expiration"]
-        expected = {}
-        for log in logs.values():
-            plain = PlainExpiration(Asked(era, RELEASE, minutes * MINUTE, INTERVAL, now))
-            plain.replay(log)
-            expected |= plain.rows()
-        rows = {(row["group_id"], row["topic"], row["partition"]): row for row in found}
-        assert expected
-        assert rows.keys() == expected.keys()
-        for key, wanted in expected.items():
-            row = {name: _ms(rows[key][name]) for name in wanted}
-            assert row == wanted, (era, minutes, key, rows[key]["note"])
+    options = "--retention-minutes", str(minutes), "--rules", era
+    found = answered(workspace, "expiration", *options)["offset_expiration"]
+    expected = {}
+    for log in logs.values():
+        plain = PlainExpiration(Asked(era, RELEASE, minutes * MINUTE, INTERVAL, now))
+        plain.replay(log)
+        expected |= plain.rows()
+    rows = {(row["group_id"], row["topic"], row["partition"]): row for row in found}
+    assert expected
+    assert rows.keys() == expected.keys()
+    for key, wanted in expected.items():
+        row = {name: _ms(rows[key][name]) for name in wanted}
+        assert row == wanted, (key, rows[key]["note"])

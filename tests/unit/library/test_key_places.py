@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.decode.tables import table_schema
@@ -19,6 +18,7 @@ from analytics.replay.log.log_times import END
 from analytics.replay.log.topic_homes import TopicHomes, home_of
 from analytics.tables.record_reader import RecordReader
 from analytics.workspace import Workspace
+from tests.support.examples import examples
 from tests.support.written_workspace import OFFSETS, write_workspace
 
 START = datetime(2026, 11, 25, tzinfo=UTC)
@@ -71,10 +71,9 @@ _GROUPS = st.sampled_from([f"group-{number}" for number in range(6)])
 _NUMBERS = st.sampled_from([2, 3, 50])
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
+@examples(
+    4,
+    15,
     placed=st.lists(st.tuples(_GROUPS, _NUMBERS), min_size=1, max_size=10),
     stray=st.lists(st.tuples(_GROUPS, st.integers(0, 3)), max_size=1),
 )

@@ -10,12 +10,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.assignors.group import string_hash
 from tests.support.answered_here import answered, replayed_copies
 from tests.support.dump_folder import bundled_dumps
+from tests.support.examples import examples
 from tests.support.lag_histories import PARTITIONS, TOPICS, RandomLog, bytes_of
 from tests.support.log_dirs import LogDir
 from tests.support.plain_lag import Around, Place, PlainLag
@@ -23,7 +23,7 @@ from tests.support.plain_log import metadata_lines, plain_topics, records_of
 
 if TYPE_CHECKING:
     from tests.support.answered_here import ReplayedDump
-    from tests.support.dump_folder import DumpFolder
+from tests.support.dump_folder import DumpFolder
 
 TOPIC = "__consumer_offsets"
 RELEASE = "4.3"
@@ -158,14 +158,6 @@ def _held_against_a_loop(seed: int) -> None:
     assert _differing(_rows(found), expected) == {}, seed
 
 
-@given(st.integers(0, 1 << 32))
-@settings(max_examples=4)
+@examples(2, 150, seed=st.integers(0, 1 << 32))
 def test_random_histories_are_as_a_plain_loop_says(seed: int) -> None:
-    _held_against_a_loop(seed)
-
-
-@pytest.mark.long
-@given(st.integers(0, 1 << 32))
-@settings(max_examples=150)
-def test_many_random_histories_are_as_a_plain_loop_says(seed: int) -> None:
     _held_against_a_loop(seed)

@@ -31,7 +31,7 @@ from tests.support.decoded_here import decoded_here
 if TYPE_CHECKING:
     from analytics.workspace import Workspace
 
-FEW = 150
+FEW = 300
 BEFORE_THE_ELECTION = 1795252710000
 
 
@@ -70,7 +70,12 @@ def _tried_twice(place: str, count: int) -> list[Any]:
 
 @pytest.mark.parametrize(
     ("time_ms", "run", "most_parts"),
-    [(None, _tried_twice, 256), (None, _one_by_one, 3), (BEFORE_THE_ELECTION, _one_by_one, 256)],
+    [
+        (None, _tried_twice, 3),
+        (BEFORE_THE_ELECTION, _one_by_one, 256),
+        pytest.param(None, _tried_twice, 256, marks=pytest.mark.long),
+        pytest.param(None, _one_by_one, 3, marks=pytest.mark.long),
+    ],
 )
 def test_buckets_tell_what_all_records_at_once_tell(
     decoded: Workspace,

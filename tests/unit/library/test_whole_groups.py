@@ -13,7 +13,6 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.contracts import table_of_frame
@@ -27,6 +26,7 @@ from analytics.tables.parted_table import BY_GROUP, PartedTable
 from analytics.tables.stored_tables import StoredTables, folder_of, write_parts, write_rows
 from analytics.workspace import Workspace
 from tests.support.contract_rows import rows_of
+from tests.support.examples import examples
 
 SIZES = {"a": 1, "b": 5, "c": 2, "d": 1, "é": 3, "z": 2}
 """Epochs of each group; one has more than are read at once."""
@@ -174,8 +174,9 @@ def _with_lengths(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
     return PartAnswer({"lengths": made})
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 30), st.booleans())
+@examples(
+    4, 20, buckets=st.integers(1, 9), at_once=st.integers(1, 30), has_loose_rows=st.booleans()
+)
 def test_what_is_made_of_a_part_is_read_with_the_same_groups_again(
     buckets: int, at_once: int, has_loose_rows: bool
 ) -> None:
@@ -230,8 +231,13 @@ def _with_rows_of_others(rows: Mapping[str, pl.DataFrame]) -> PartAnswer:
     return PartAnswer({"rows": pl.concat([own, others])})
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(2, 6), st.integers(1, 12), st.integers(1, 30))
+@examples(
+    4,
+    20,
+    buckets=st.integers(2, 6),
+    made_at_once=st.integers(1, 12),
+    read_at_once=st.integers(1, 30),
+)
 def test_rows_of_other_groups_and_of_none_are_neither_lost_nor_doubled(
     buckets: int, made_at_once: int, read_at_once: int
 ) -> None:

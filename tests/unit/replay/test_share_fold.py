@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.replay.share_fold import (
@@ -24,6 +23,7 @@ from analytics.replay.share_fold import (
     merged,
 )
 from tests.support.broker_state import CutBatch, joined
+from tests.support.examples import examples
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_histories import expected_states, random_history
 
@@ -149,8 +149,10 @@ def test_it_does_not_matter_which_range_came_first(case: dict[str, Any]) -> None
     )
 
 
-@given(
-    st.lists(
+@examples(
+    20,
+    100,
+    given_ranges=st.lists(
         st.tuples(
             st.integers(0, 2),
             st.integers(-5, 25),
@@ -158,7 +160,7 @@ def test_it_does_not_matter_which_range_came_first(case: dict[str, Any]) -> None
             st.integers(-128, 127),
             st.integers(-32768, 32767),
         )
-    )
+    ),
 )
 def test_each_offset_takes_the_greatest_count_then_the_greatest_state(
     given_ranges: list[tuple[int, int, int, int, int]],
@@ -214,8 +216,7 @@ def test_a_count_that_no_number_holds_is_the_largest() -> None:
 # --- records -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
-@given(st.randoms(use_true_random=False), st.integers(0, 60))
+@examples(60, 300, chance=st.randoms(use_true_random=False), end=st.integers(0, 60))
 def test_a_random_history_adds_up_as_in_the_reference(chance: random.Random, end: int) -> None:
     records = random_history(chance, 7)
     expected = expected_states(records, {7: end})
@@ -225,8 +226,7 @@ def test_a_random_history_adds_up_as_in_the_reference(chance: random.Random, end
         assert compared(found[place], told) == told
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 1 << 32))
+@examples(4, 20, seed=st.integers(0, 1 << 32))
 def test_many_histories_at_once_in_any_order_add_up_as_in_the_reference(seed: int) -> None:
     chance = random.Random(seed)
     records = [each for number in range(40) for each in random_history(chance, number)]

@@ -7,7 +7,6 @@ import json
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.tables.parted_table import PartedTable
@@ -15,6 +14,7 @@ from reports import row_formats
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import MOST, SHOWN, LongSection, Section
 from reports.row_formats import SortedRows, render
+from tests.support.examples import examples
 
 SCHEMA = pa.schema([("group_id", pa.string()), ("lag", pa.int64()), ("nth", pa.int64())])
 VALUES = st.tuples(
@@ -26,11 +26,13 @@ def sorted_as_a_whole(rows: pa.Table, order: list[tuple[str, str]]) -> pa.Table:
     return rows.take(pc.sort_indices(rows, [*order, ("nth", "ascending")]))
 
 
-@given(
-    st.lists(st.lists(VALUES, max_size=9), min_size=1, max_size=9),
-    st.sampled_from(["ascending", "descending"]),
-    st.sampled_from([["lag"], ["group_id"], ["group_id", "lag"]]),
-    st.integers(min_value=1, max_value=7),
+@examples(
+    20,
+    100,
+    lots=st.lists(st.lists(VALUES, max_size=9), min_size=1, max_size=9),
+    way=st.sampled_from(["ascending", "descending"]),
+    columns=st.sampled_from([["lag"], ["group_id"], ["group_id", "lag"]]),
+    most=st.integers(min_value=1, max_value=7),
 )
 def test_runs_that_are_merged_are_the_table_in_order(
     lots: list[list[tuple[str | None, int | None]]], way: str, columns: list[str], most: int

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import InputNotRecognizedError
@@ -16,6 +15,7 @@ from analytics.snapshot.log_extents import FetchBudget, HeldLog, Pace, Reading
 from analytics.snapshot.log_folder import EarlierSnapshot, LogWriter, earlier_snapshot
 from analytics.snapshot.log_reading import LogReader
 from schemas.snapshot import Partition
+from tests.support.examples import examples
 from tests.unit.snapshot.made_batches import batch
 from tests.unit.snapshot.test_log_reading import TOPIC, MadeCluster, bytes_of
 from tests.unit.snapshot.test_taking import snapshot_of_logs
@@ -167,8 +167,9 @@ def _chain(sizes: list[int], base: int = 0) -> Batches:
     return batches
 
 
-@given(before=_SIZES.filter(bool), after=_SIZES, cut=st.integers(0, 12), other=st.booleans())
-@settings(max_examples=150, deadline=None)
+@examples(
+    30, 150, before=_SIZES.filter(bool), after=_SIZES, cut=st.integers(0, 12), other=st.booleans()
+)
 def test_resumed_is_whole_batch_by_batch(
     before: list[int], after: list[int], cut: int, other: bool
 ) -> None:

@@ -21,6 +21,7 @@ from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import value_reader
 from schemas import all_record_types, record_type
 from tests.support.encoder import Encoder
+from tests.support.examples import examples
 from tests.support.random_values import structs
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ def read(kind: RecordType, version: int, messages: list[bytes]) -> tuple[Any, ..
 
 
 @pytest.mark.parametrize(("kind", "version"), SHAPES)
-@settings(max_examples=30, deadline=None)
-@given(data=st.data())
+@examples(6, 30, data=st.data())
 def test_whatever_is_damaged_both_find_the_same(
     kind: RecordType, version: int, data: st.DataObject
 ) -> None:

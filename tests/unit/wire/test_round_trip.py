@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.wire.columns import struct_array, struct_type
@@ -21,6 +20,7 @@ from analytics.wire.cursor import ByteBuffer, Cursor, Reason
 from analytics.wire.decoder import key_reader, value_reader
 from schemas import all_record_types
 from tests.support.encoder import Encoder, TaggedDefaults, UnknownTags
+from tests.support.examples import examples
 from tests.support.random_values import owed_row, structs
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ SHAPES = [
     for version in range(kind.versions.first, kind.versions.last + 1)
     for layout in kind.layouts or (None,)
 ]
-QUICK = settings(max_examples=20, deadline=None)
 WAYS = ("field by field", "in one walk")
 # Tags far above any that Kafka has given a meaning.
 UNKNOWN = st.dictionaries(st.integers(1000, 2**31 - 1), st.binary(max_size=6), max_size=2)
@@ -74,8 +73,7 @@ def decoded(reader: StructReader, schema: Struct, cursor: Cursor) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.key.fields], ids=lambda k: k.name)
-@QUICK
-@given(data=st.data())
+@examples(6, 20, data=st.data())
 def test_keys(kind: RecordType, data: st.DataObject) -> None:
     keys = data.draw(st.lists(structs(kind.key, 0, None), max_size=5))
     messages = [Encoder(0).struct(kind.key, key) for key in keys]
@@ -85,8 +83,7 @@ def test_keys(kind: RecordType, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(("kind", "version", "layout"), SHAPES)
-@QUICK
-@given(data=st.data())
+@examples(6, 20, data=st.data())
 def test_values(kind: RecordType, version: int, layout: str | None, data: st.DataObject) -> None:
     values = data.draw(st.lists(structs(kind.value, version, layout), max_size=5))
     encoders = [
@@ -117,8 +114,7 @@ def struct_paths(schema: Struct, present: tuple[Field, ...]) -> list[str]:
     ("kind", "version", "layout"),
     [shape for shape in SHAPES if shape.values[1] in shape.values[0].flexible],
 )
-@QUICK
-@given(data=st.data())
+@examples(6, 20, data=st.data())
 def test_tags_newer_than_the_schema_are_kept_and_harm_nothing(
     kind: RecordType, version: int, layout: str | None, data: st.DataObject
 ) -> None:

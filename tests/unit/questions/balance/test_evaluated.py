@@ -128,7 +128,7 @@ def rows_of(tables: list[dict[str, pa.Table]], name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [long_name, short_name, odd_name])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_what_is_judged_together_is_as_judged_alone(
     seed: int, name: Callable[[random.Random], str]
 ) -> None:

@@ -62,11 +62,10 @@ def test_parts_are_judged_as_whole_tables_are(
         ("committed_offsets", "of a group"),
         ("group_epochs", "epoch never back"),
     }
-    for at_once in (20, 150):
-        monkeypatch.setattr(question, "AT_ONCE", at_once)
-        parts = data_quality_of(Workspace(str(harmed)), {})
-        assert parts.drop_columns(["example"]).equals(whole.drop_columns(["example"]))
-        assert parts["example"].null_count == whole["example"].null_count
+    monkeypatch.setattr(question, "AT_ONCE", 40)
+    parts = data_quality_of(Workspace(str(harmed)), {})
+    assert parts.drop_columns(["example"]).equals(whole.drop_columns(["example"]))
+    assert parts["example"].null_count == whole["example"].null_count
 
 
 BETWEEN = Expectation(

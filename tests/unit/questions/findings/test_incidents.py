@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.findings.ended_lines import OF_LINES, elections_of
@@ -18,6 +17,7 @@ from analytics.questions.findings.incidents import incident_sums, incidents_of
 from reports.verdict import AuditIncident, as_values, incidents_in
 from schemas.finding_rules import COPY, GROUP, LINE, TOPIC, finding_rules, incident_causes
 from schemas.gaps import Template
+from tests.support.examples import examples
 from tests.support.page_tables import AT, finding, rows_of
 
 GROUPS_TOPIC = "__consumer_offsets"
@@ -370,7 +370,7 @@ def plainly(found: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
     )
 
 
-@given(found=random_findings(), parts=st.integers(2, 4))
+@examples(20, 100, found=random_findings(), parts=st.integers(2, 4))
 def test_incidents_are_the_same_in_any_parts_and_as_a_plain_count_has_them(
     found: list[dict[str, Any]], parts: int
 ) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.lag.pace import log_ends
 from analytics.questions.lag.table import Lag
 from analytics.replayed.end_offsets import SAMPLES
+from tests.support.examples import examples
 from tests.unit.questions.lag.asked_lag import Asked, asked
 from tests.unit.questions.lag.commits import at, history
 
@@ -60,8 +60,7 @@ def found_at(events: list[tuple[int, str, int, int]], until_ms: int) -> Lag:
     return question_at(samples, rows, until_ms).found(rows)
 
 
-@settings(max_examples=30)
-@given(events=EVENTS, cut=st.integers(0, 60))
+@examples(6, 30, events=EVENTS, cut=st.integers(0, 60))
 def test_what_is_asked_of_a_cut_is_what_was_asked_then(
     events: list[tuple[int, str, int, int]], cut: int
 ) -> None:
@@ -79,8 +78,7 @@ def test_what_is_asked_of_a_cut_is_what_was_asked_then(
     assert moved.to_dicts() == then.moves.to_dicts()
 
 
-@settings(max_examples=30)
-@given(events=EVENTS, cut=st.integers(0, 60))
+@examples(6, 30, events=EVENTS, cut=st.integers(0, 60))
 def test_the_parts_of_every_lag_make_it_up(
     events: list[tuple[int, str, int, int]], cut: int
 ) -> None:

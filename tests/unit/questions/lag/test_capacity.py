@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.lag.sums import (
@@ -20,6 +19,7 @@ from analytics.questions.lag.sums import (
     useful_members,
 )
 from tests.support.contract_rows import rows_of
+from tests.support.examples import examples
 
 
 def capacity(*partitions: dict[str, Any], members: int = 2) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_while_a_lag_grows_its_growth_says_how_many_members_lack() -> None:
     assert capacity(growing, growing, members=0)["reason"] == NO_MEMBERS
 
 
-@given(paces=st.lists(st.integers(1, 12), min_size=1, max_size=6))
+@examples(20, 100, paces=st.lists(st.integers(1, 12), min_size=1, max_size=6))
 def test_no_way_to_deal_partitions_makes_fewer_members_do_by_much(paces: list[int]) -> None:
     found = useful_members([float(each) for each in paces], len(paces))
     heaviest = max(paces)

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.contracts import arrow_rows, polars_rows
@@ -20,6 +19,7 @@ from analytics.questions.share.question import ORDERS
 from analytics.tables.parted_table import PartedTable
 from schemas import record_types
 from schemas.share_rules import share_rules
+from tests.support.examples import examples
 from tests.unit.questions.share.backlog import time_of
 
 TABLE = "share_group_state_partition_metadata"
@@ -149,8 +149,7 @@ def random_records(random: Random) -> list[tuple[int, str, Picture | None]]:
     return records
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@examples(12, 60, seed=st.integers(0, 2**32))
 def test_random_pictures_are_told_as_a_dictionary_tells_them(seed: int) -> None:
     records = random_records(Random(seed))
     since: dict[tuple[Any, ...], int] = {}

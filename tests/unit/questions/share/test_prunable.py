@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.share.state_topic import (
@@ -17,6 +16,7 @@ from analytics.questions.share.state_topic import (
     holders,
     prunable,
 )
+from tests.support.examples import examples
 from tests.support.reference_share_coordinator import ShareKey, ShareRecord, Snapshot, Update
 from tests.support.share_histories import random_history
 from tests.unit.questions.share.backlog import decoded, time_of
@@ -95,8 +95,7 @@ def test_offset_0_is_kept() -> None:
     assert told([record(0, "a", SNAPSHOT), record(1, "b", SNAPSHOT)])[0]["prunable_to"] is None
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@examples(12, 60, seed=st.integers(0, 2**32))
 def test_random_histories_are_pruned_as_the_coordinator_prunes_them(seed: int) -> None:
     random = Random(seed)
     records = random_history(random, 3)

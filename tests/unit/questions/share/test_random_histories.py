@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.questions.share.backlog import evaluate_share
 from analytics.questions.share.window import STATE_NAMES
+from tests.support.examples import examples
 from tests.support.share_histories import random_history
 from tests.support.share_leader import (
     ACKNOWLEDGED,
@@ -64,8 +64,7 @@ def of_truth(truth: Truth) -> dict[str, Any]:
     }
 
 
-@given(seeds)
-@settings(max_examples=30)
+@examples(6, 30, seed=seeds)
 def test_a_leader_is_described_as_it_knows_itself(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 120))
@@ -78,8 +77,7 @@ def test_a_leader_is_described_as_it_knows_itself(seed: int) -> None:
             assert of_row(row) == of_truth(truth)
 
 
-@given(seeds)
-@settings(max_examples=30)
+@examples(6, 30, seed=seeds)
 def test_what_was_archived_is_told_with_the_record_that_did_it(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 120))
@@ -97,15 +95,13 @@ def test_what_was_archived_is_told_with_the_record_that_did_it(seed: int) -> Non
         assert all(row["is_passed"] == (row["last_offset"] < truth.next) for row in found)
 
 
-@given(seeds)
-@settings(max_examples=30)
+@examples(6, 30, seed=seeds)
 def test_a_leader_that_goes_by_the_rules_has_no_faults(seed: int) -> None:
     leader = random_leader(Random(seed), 120)
     assert evaluate_share(question(leader.records, ends=ENDS)).faults.height == 0
 
 
-@given(seeds)
-@settings(max_examples=30)
+@examples(6, 30, seed=seeds)
 def test_lag_is_what_is_left_to_deliver(seed: int) -> None:
     """Kafka's number and what the stored ranges leave are the same, as they count the same."""
     random = Random(seed)
@@ -118,8 +114,7 @@ def test_lag_is_what_is_left_to_deliver(seed: int) -> None:
         )
 
 
-@given(seeds)
-@settings(max_examples=30)
+@examples(6, 30, seed=seeds)
 def test_states_partition_the_window(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 120))
@@ -134,8 +129,7 @@ def test_states_partition_the_window(seed: int) -> None:
         assert row["window_offsets"] == span
 
 
-@given(seeds)
-@settings(max_examples=30)
+@examples(6, 30, seed=seeds)
 def test_whatever_records_say_the_window_comes_out_even(seed: int) -> None:
     """Also where records contradict each other, as no leader writes them."""
     random = Random(seed)

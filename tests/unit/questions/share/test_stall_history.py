@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import polars as pl
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.dump.batches.stretches import clock_steps
@@ -19,6 +18,7 @@ from analytics.questions.share.status import WENT_BACK
 from analytics.questions.share.window import STATE_NAMES
 from analytics.replay.log.log_times import LogClock
 from tests.support.broker_state import CutBatch
+from tests.support.examples import examples
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import ACKNOWLEDGED, AVAILABLE, FINAL, Truth, random_leader
 from tests.unit.questions.share.backlog import decoded, log_of, question, time_of
@@ -76,8 +76,7 @@ def _of_truth(truths: list[Truth], since: int, end: int) -> dict[str, Any]:
     }
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@examples(12, 60, seed=st.integers(0, 2**32))
 def test_a_leader_stood_still_when_it_says_so(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 150))
@@ -93,8 +92,7 @@ def test_a_leader_stood_still_when_it_says_so(seed: int) -> None:
         assert ours == theirs
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=30)
+@examples(6, 30, seed=st.integers(0, 2**32))
 def test_what_still_stands_is_what_the_backlog_says(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(1, 120))
@@ -198,8 +196,7 @@ def clocks_of(tables: Iterable[pl.DataFrame]) -> dict[int, LogClock]:
     return found
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=60)
+@examples(12, 60, seed=st.integers(0, 2**32))
 def test_where_a_clock_went_back_nothing_is_measured_and_no_stall_is_hidden(seed: int) -> None:
     random = Random(seed)
     leader = random_leader(random, random.randrange(3, 150))

@@ -7,7 +7,6 @@ from random import Random
 
 import pyarrow.dataset as ds
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.contracts import polars_rows
@@ -17,6 +16,7 @@ from analytics.questions.share.share_log import COLUMNS, share_log
 from schemas.share_rules import share_rules
 from tests.support.broker_state import CutBatch
 from tests.support.decoded_here import decoded_here
+from tests.support.examples import examples
 from tests.support.reference_share_coordinator import ShareRecord, Snapshot, Update
 from tests.support.share_leader import random_leader
 from tests.unit.questions.share.backlog import question
@@ -56,8 +56,7 @@ def test_the_rules_have_the_texts_table() -> None:
     assert stored == MAY_FOLLOW
 
 
-@given(histories)
-@settings(max_examples=150, deadline=None)
+@examples(30, 150, history=histories)
 def test_what_is_stored_after_what_is_as_a_dictionary_has_it(
     history: list[tuple[tuple[str, str, int], int, list[tuple[int, int, int, int]]]],
 ) -> None:
@@ -110,8 +109,7 @@ def test_real_leaders_left_no_final_state(dump: str, repository: Path, tmp_path:
     assert found.is_empty()
 
 
-@given(st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@examples(8, 40, seed=st.integers(0, 2**32))
 def test_a_sound_leader_leaves_no_final_state(seed: int) -> None:
     records = random_leader(Random(seed), 150).records
     told = evaluate_share(question(records)).faults["fault"].to_list()

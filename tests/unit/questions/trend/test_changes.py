@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.engine.part_runs import PartRunner
@@ -16,6 +15,7 @@ from analytics.questions.question import Answer
 from analytics.questions.trend import changes
 from analytics.questions.trend.question import TrendSettings, trend
 from reports.answers.trend import lines_of
+from tests.support.examples import examples
 from tests.support.held_runs import FIRST_DAY, Audit
 
 Row = Mapping[str, Any]
@@ -214,7 +214,7 @@ LAGS = st.dictionaries(
 )
 
 
-@given(LAGS, LAGS, st.integers(1, 5))
+@examples(20, 100, then=LAGS, now=LAGS, days=st.integers(1, 5))
 def test_lags_are_those_of_each_group_and_grow_where_both_are_known_whole(
     then: Mapping[str, Any], now: Mapping[str, Any], days: int
 ) -> None:

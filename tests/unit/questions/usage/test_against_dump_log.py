@@ -82,9 +82,9 @@ def usage_of(decoded: Decoded) -> UsageOf:
 
 
 def in_buckets(space: Workspace) -> UsageAsked:
-    """Ask for some twenty buckets, of 40 records at least: each costs as much as a large one."""
+    """Ask for some ten buckets, of 40 records at least: each costs as much as a large one."""
     records = sum(each["decoded"] for each in space.manifest()["reconciliation"])
-    return UsageAsked(bucket_rows=max(40, records // 20))
+    return UsageAsked(bucket_rows=max(40, records // 10))
 
 
 def asked_of(space: Workspace) -> tuple[Workspace, Manifest, LogSettings]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.questions.usage.accounts import untabled_usage
 from analytics.questions.usage.key_usage import topic_usage, usage_rows
 from analytics.questions.usage.log_cleaning import LeftInLog, left_in_logs, left_rows
 from analytics.questions.usage.records import RECORD, LogSums
+from tests.support.examples import examples
 from tests.support.reference_cleaner import Entry, cleaned, fates, unchanged
 from tests.unit.questions.usage.made_logs import PLACE, known_logs, ordered_rows
 
@@ -35,7 +35,7 @@ def logs(draw: st.DrawFn) -> list[Entry]:
     return log
 
 
-@given(logs())
+@examples(20, 100, log=logs())
 def test_every_record_is_one_of_six(log: list[Entry]) -> None:
     if all(each.marker for each in log):
         return
@@ -58,7 +58,14 @@ def test_every_record_is_one_of_six(log: list[Entry]) -> None:
     assert row["max_metadata_bytes"] == max(values)
 
 
-@given(logs(), st.integers(0, 80), st.integers(0, 80), st.integers(0, 80))
+@examples(
+    20,
+    100,
+    log=logs(),
+    bound=st.integers(0, 80),
+    with_horizon=st.integers(0, 80),
+    now=st.integers(0, 80),
+)
 def test_a_pass_leaves_what_the_slow_cleaner_leaves(
     log: list[Entry], bound: int, with_horizon: int, now: int
 ) -> None:

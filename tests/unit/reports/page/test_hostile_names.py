@@ -6,13 +6,14 @@ import json
 import re
 from html.parser import HTMLParser
 
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reports.page.build import page_of
 from reports.page.forms import html_of, json_of, markdown_of, text_of
 from reports.page.rows import harmless
+from tests.support.examples import examples
 from tests.support.page_tables import finding, workspace
 
 CORPUS = (
@@ -68,9 +69,8 @@ def page_with(names: list[str]) -> object:
     return page_of(workspace(groups, findings, {"group_events": events}))
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(NAMES, min_size=1, max_size=4))
-@example(["plain", "000\U0001d400\U0001d400\U0001d400" + 4 * "\U0001d4a9" + "\ud7fc"])
+@examples(5, 25, names=st.lists(NAMES, min_size=1, max_size=4))
+@example(names=["plain", "000\U0001d400\U0001d400\U0001d400" + 4 * "\U0001d4a9" + "\ud7fc"])
 def test_no_name_is_more_than_text(names: list[str]) -> None:
     page = page_with(names)
     html = html_of(page)
