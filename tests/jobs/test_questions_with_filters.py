@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from analytics.decode.selection import names_wanted
 
@@ -21,7 +20,7 @@ ALL_GROUPS, ELECTION = "kafka-4.4.0-random", "kafka-4.3.1-failover"
 """Dumps that are quick: a small one with groups of every type, and one with an election."""
 
 
-def dumps(quick: str) -> list[ParameterSet]:
+def dumps(quick: str) -> list[Any]:
     return [
         pytest.param(
             each.parent,
