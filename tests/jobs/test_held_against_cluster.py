@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import ipc
 
 from analytics.dump.files.cluster_answers import ANSWER_FILES, ANSWERS, answers_in_file
-from analytics.questions.cluster.question import CLUSTER, ClusterSettings, answer_of
-from analytics.replay.dump.coverage import last_snapshot
-from groupscope import open_dump
+from tests.support.cluster_differences import Judged, Row, differences, replayed_once
 from tests.support.recorded_cluster import (
     DESCRIBE_GROUPS,
     OFFSET_FETCH,
@@ -35,7 +32,6 @@ from tests.support.recorded_cluster import (
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
-Row = dict[str, Any]
 FIRST, SECOND = ANSWER_FILES
 ANSWERED = ("group", "member", "assignment", "offset", "share_partition")
 
@@ -87,41 +83,14 @@ def changed(taken: Path, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def differences(dump: Path) -> list[Row]:
-    with open_dump(str(dump)) as opened:
-        state = opened.replay(tables=[*CLUSTER.needs])
-        answer = CLUSTER.ask(state.replayed, ClusterSettings())
-        rows: list[Row] = answer.tables["cluster_differences"].to_pylist()
-    return rows
-
-
-Judged = Callable[[Path], list[Row]]
-
-
 @pytest.fixture(scope="module")
 def judged(taken: Path) -> Iterator[Judged]:
     """What `differences` returns of a snapshot in which only answers are other ones.
 
-    Its logs are replayed once; `test_another_offset_contradicts` holds both against each other.
+    `test_another_offset_contradicts` holds both against each other.
     """
-    with open_dump(str(taken)) as opened:
-        state = opened.replay(tables=[*CLUSTER.needs]).replayed
-        snapshot = last_snapshot(state.manifest)
-        assert snapshot is not None
-        copy = snapshot["copy"]
-
-        def of(dump: Path) -> list[Row]:
-            looks = [
-                answers_in_file(str(dump / name), look)
-                for look, name in enumerate(ANSWER_FILES, 1)
-                if (dump / name).exists()
-            ]
-            rows = pl.DataFrame(pl.from_arrow(pa.concat_tables(looks)))
-            answer = answer_of(state, rows.with_columns(copy=pl.lit(copy)))
-            found: list[Row] = answer.tables["cluster_differences"].to_pylist()
-            return found
-
-        yield of
+    with replayed_once(taken) as judged:
+        yield judged
 
 
 def row(kind: str, group: str | None, field: str, value: str | None, **more: Any) -> Row:
