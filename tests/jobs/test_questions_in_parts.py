@@ -62,7 +62,7 @@ def lots(request: pytest.FixtureRequest) -> Callable[[int], Lots]:
     if request.param == "small":
         return lambda _: ((50, None), (50, in_threads), (400, None))
     if request.param == "large":
-        return lambda rows: ((2 * rows, None),)
+        return lambda rows: ((rows, in_threads), (2 * rows, None))
     return lambda rows: ((rows, in_threads),)
 
 
