@@ -62,7 +62,13 @@ def interrupted_at(step: str, *arguments: str | Path) -> int:
 
 
 @pytest.mark.installed
-@pytest.mark.parametrize("step", ["expiration", "usage", "data quality"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("expiration", "data quality")),
+        "usage",
+    ],
+)
 def test_interrupted_it_leaves_nothing_that_looks_finished(
     step: str, failover_audited: Path, groupscope: Groupscope, tmp_path: Path
 ) -> None:
@@ -161,17 +167,33 @@ def into_closed_pipe(*arguments: str | Path) -> int:
 
 
 def test_an_answer_that_nobody_reads_is_kept_whole_and_ends_as_it_would_be_read(
-    repository: Path, groupscope: Groupscope, tmp_path: Path
+    repository: Path, tmp_path: Path
 ) -> None:
-    flapping = repository / "examples" / "flapping-indexer"
+    dump = repository / "tests" / "cases" / "reports" / "consumer-new-partition" / "dump"
     hook = f"tee {tmp_path / 'told.json'}"
     out = tmp_path / "out"
-    code = into_closed_pipe(
-        "audit", flapping, "--out", out, "--fail-on", "warning", "--on-findings", hook
-    )
+    code = into_closed_pipe("audit", dump, "--out", out, "--fail-on", "info", "--on-findings", hook)
     assert code == json.loads((out / "summary.json").read_text("utf-8"))["exit_code"] != 0
     assert all((out / each).is_file() for each in ANSWERS)
     assert (tmp_path / "told.json").is_file()
     assert Workspace(str(out)).manifest()
-    for command in (("lag", out), ("report", out, "--format", "text"), ("--help",)):
-        assert into_closed_pipe(*command) == groupscope(*command).returncode, command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("lag", "{out}"),
+        *(
+            pytest.param(each, marks=pytest.mark.long)
+            for each in (("report", "{out}", "--format", "text"), ("--help",))
+        ),
+    ],
+    ids=["lag", "report", "help"],
+)
+def test_a_question_whose_answer_nobody_reads_ends_as_it_would_be_read(
+    command: tuple[str, ...],
+    audited: tuple[Path, subprocess.CompletedProcess[str]],
+    groupscope: Groupscope,
+) -> None:
+    asked = [each.format(out=audited[0]) for each in command]
+    assert into_closed_pipe(*asked) == groupscope(*asked).returncode

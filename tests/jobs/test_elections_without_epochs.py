@@ -77,7 +77,13 @@ def test_a_person_may_vouch_for_elections(command: str, decoded: Path, tmp_path:
     assert VOUCHED in result.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(each, marks=() if each in {"describe", "diff"} else pytest.mark.long)
+        for each in COMMANDS
+    ],
+)
 def test_settings_that_allow_no_unclean_election_are_evidence(
     command: str, decoded: Path, tmp_path: Path
 ) -> None:

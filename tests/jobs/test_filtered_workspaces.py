@@ -150,9 +150,9 @@ def test_what_one_state_was_made_without_is_no_difference(
 
 
 def test_a_difference_does_not_hide_that_not_all_was_compared(
-    filtered: Path, tmp_path: Path
+    filtered: Path, failover_workspace: Path, tmp_path: Path
 ) -> None:
-    run("replay", DUMP, *GROUP, *EARLIER, "--out", tmp_path / "earlier")
+    run("replay", failover_workspace, *GROUP, *EARLIER, "--out", tmp_path / "earlier")
     sides = (tmp_path / "earlier", filtered)
     assert run("diff", *sides, "--fail-on-difference").return_value == 3
     assert run("diff", *sides, *GROUP, "--fail-on-difference").return_value == 1

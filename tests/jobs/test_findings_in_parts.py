@@ -61,7 +61,7 @@ def whole(state: ReplayedWorkspace) -> RuleFindings:
     return found
 
 
-@pytest.fixture(scope="module", params=[20, 200])
+@pytest.fixture(scope="module", params=[pytest.param(20, marks=pytest.mark.long), 200])
 def parted(
     state: ReplayedWorkspace,
     request: pytest.FixtureRequest,

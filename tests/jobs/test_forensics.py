@@ -193,9 +193,9 @@ HAPPENED = {
 @pytest.mark.parametrize(
     ("dump", "around"),
     [
-        ("dumps/kafka-4.3.1-story", "2026-11-21T09:15:00Z"),
+        pytest.param("dumps/kafka-4.3.1-story", "2026-11-21T09:15:00Z", marks=pytest.mark.long),
         ("dumps/kafka-3.9.2-classic", "2026-11-21T09:18:00Z"),
-        ("expiry/kafka-4.3.1-expiry", "2026-11-21T08:58:00Z"),
+        pytest.param("expiry/kafka-4.3.1-expiry", "2026-11-21T08:58:00Z", marks=pytest.mark.long),
     ],
 )
 def test_no_sentence_of_another_incident_says_more_than_happened(dump: str, around: str) -> None:
@@ -289,9 +289,9 @@ def test_what_is_not_there_cannot_be_told(
 
 
 @pytest.fixture(scope="module")
-def at_end(failover_dump: Path) -> Iterator[State]:
+def at_end(failover_workspace: Path) -> Iterator[State]:
     """What a notebook has of the bundled dump at its end."""
-    with open_dump(str(failover_dump)) as dump:
+    with open_dump(str(failover_workspace)) as dump:
         yield dump.replay()
 
 
@@ -319,8 +319,8 @@ def test_an_incident_is_asked_with_a_time(at_end: State) -> None:
         at_end.forensics()
 
 
-def test_an_incident_is_asked_of_the_end_of_a_dump(failover_dump: Path) -> None:
-    with open_dump(str(failover_dump)) as dump:
+def test_an_incident_is_asked_of_the_end_of_a_dump(failover_workspace: Path) -> None:
+    with open_dump(str(failover_workspace)) as dump:
         state = dump.replay(as_of="2026-11-21T09:18:30Z")
         with pytest.raises(SettingRefusedError, match="at the end of a dump"):
             state.forensics(around=ELECTION)

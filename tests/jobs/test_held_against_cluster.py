@@ -17,8 +17,7 @@ import pytest
 from pyarrow import ipc
 
 from analytics.dump.files.cluster_answers import ANSWER_FILES, ANSWERS, answers_in_file
-from analytics.questions.cluster.question import CLUSTER, ClusterSettings
-from groupscope import open_dump
+from tests.support.cluster_differences import Judged, Row, differences, replayed_once
 from tests.support.recorded_cluster import (
     DESCRIBE_GROUPS,
     OFFSET_FETCH,
@@ -33,7 +32,6 @@ from tests.support.recorded_cluster import (
 if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
-Row = dict[str, Any]
 FIRST, SECOND = ANSWER_FILES
 ANSWERED = ("group", "member", "assignment", "offset", "share_partition")
 
@@ -85,12 +83,14 @@ def changed(taken: Path, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def differences(dump: Path) -> list[Row]:
-    with open_dump(str(dump)) as opened:
-        state = opened.replay(tables=[*CLUSTER.needs])
-        answer = CLUSTER.ask(state.replayed, ClusterSettings())
-        rows: list[Row] = answer.tables["cluster_differences"].to_pylist()
-    return rows
+@pytest.fixture(scope="module")
+def judged(taken: Path) -> Iterator[Judged]:
+    """What `differences` returns of a snapshot in which only answers are other ones.
+
+    `test_another_offset_contradicts` holds both against each other.
+    """
+    with replayed_once(taken) as judged:
+        yield judged
 
 
 def row(kind: str, group: str | None, field: str, value: str | None, **more: Any) -> Row:
@@ -173,26 +173,29 @@ def test_without_the_check_nothing_is_asked_and_the_snapshot_says_so(
 # --- what differs -----------------------------------------------------------------------------
 
 
-def test_another_offset_contradicts(taken: Path, changed: Callable[..., Path]) -> None:
+def test_another_offset_contradicts(
+    taken: Path, changed: Callable[..., Path], judged: Judged
+) -> None:
     place = an_offset(taken)
     dump = changed(of_offset(place, "123456789"))
-    (found,) = [each for each in differences(dump) if each["verdict"] == "contradicts"]
+    rows = differences(dump)
+    (found,) = [each for each in rows if each["verdict"] == "contradicts"]
     assert (found["kind"], found["field"]) == ("offset", "committed_offset")
     assert {name: found[name] for name in ("group_id", "topic", "partition")} == {
         name: place[name] for name in ("group_id", "topic", "partition")
     }
     assert (found["snapshot_value"], found["cluster_value"]) == (place["value"], "123456789")
     assert found["reason"] is None
+    # So it is where only answers are laid beside logs that were replayed before.
+    assert judged(dump) == rows
 
 
 def test_an_offset_that_the_cluster_does_not_have_is_one_difference(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     place = an_offset(taken)
     found = [
-        each
-        for each in differences(changed(of_offset(place, None)))
-        if each["verdict"] == "contradicts"
+        each for each in judged(changed(of_offset(place, None))) if each["verdict"] == "contradicts"
     ]
     assert [(each["field"], each["cluster_value"]) for each in found] == [
         ("committed_offset", None)
@@ -200,23 +203,23 @@ def test_an_offset_that_the_cluster_does_not_have_is_one_difference(
 
 
 def test_a_record_that_was_written_since_explains_its_offset_and_no_other(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     place = an_offset(taken)
     where = {"topic": place["topic"], "partition": place["partition"]}
     written = row("record", place["group_id"], "offset", "written", **where)
     elsewhere = row("record", place["group_id"], "offset", "written", topic="t", partition=9)
     dump = changed(of_offset(place, "123456789"), written, elsewhere)
-    (found,) = [each for each in differences(dump) if each["kind"] == "offset"]
+    (found,) = [each for each in judged(dump) if each["kind"] == "offset"]
     assert (found["verdict"], found["reason"]) == ("explained", "written_since")
     shutil.rmtree(dump)
     dump = changed(of_offset(place, "123456789"), elsewhere)
-    (found,) = [each for each in differences(dump) if each["kind"] == "offset"]
+    (found,) = [each for each in judged(dump) if each["kind"] == "offset"]
     assert found["verdict"] == "contradicts"
 
 
 def test_an_answer_that_is_another_one_later_is_explained(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     place = an_offset(taken)
     group = place["group_id"]
@@ -226,14 +229,14 @@ def test_an_answer_that_is_another_one_later_is_explained(
     ]
     (found,) = [
         each
-        for each in differences(changed(of_offset(place, "123456789"), later=later))
+        for each in judged(changed(of_offset(place, "123456789"), later=later))
         if each["kind"] == "offset"
     ]
     assert (found["verdict"], found["reason"]) == ("explained", "answered_otherwise_later")
 
 
 def test_what_logs_hold_behind_the_end_and_could_not_be_read_leaves_it_open(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     place = an_offset(taken)
 
@@ -242,7 +245,7 @@ def test_what_logs_hold_behind_the_end_and_could_not_be_read_leaves_it_open(
             return {**row, "value": None, "error": "TOPIC_AUTHORIZATION_FAILED"}
         return of_offset(place, "123456789")(row)
 
-    (found,) = [each for each in differences(changed(change)) if each["kind"] == "offset"]
+    (found,) = [each for each in judged(changed(change)) if each["kind"] == "offset"]
     assert found["verdict"] == "cannot_tell"
     assert found["missing"] == (
         "what was written since could not be read: TOPIC_AUTHORIZATION_FAILED"
@@ -250,13 +253,13 @@ def test_what_logs_hold_behind_the_end_and_could_not_be_read_leaves_it_open(
 
 
 def test_a_member_that_the_cluster_does_not_have_is_one_difference(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     group = a_group_of_type(taken, "consumer")
     dump = changed(
         lambda row: None if row["group_id"] == group and row["member_id"] is not None else row
     )
-    found = [each for each in differences(dump) if each["verdict"] == "contradicts"]
+    found = [each for each in judged(dump) if each["verdict"] == "contradicts"]
     members = {each["member_id"] for each in answers(taken) if each["group_id"] == group} - {None}
     assert {(each["group_id"], each["field"]) for each in found} == {(group, "member_id")}
     assert {each["member_id"] for each in found} == members
@@ -265,7 +268,7 @@ def test_a_member_that_the_cluster_does_not_have_is_one_difference(
 
 
 def test_names_of_clients_are_compared_and_not_shown(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     group = a_group_of_type(taken, "consumer")
 
@@ -273,13 +276,13 @@ def test_names_of_clients_are_compared_and_not_shown(
         is_host = row["group_id"] == group and row["field"] == "client_host"
         return {**row, "value": "/10.0.0.99"} if is_host else row
 
-    found = [each for each in differences(changed(change)) if each["verdict"] == "contradicts"]
+    found = [each for each in judged(changed(change)) if each["verdict"] == "contradicts"]
     assert {each["field"] for each in found} == {"client_host"}
     assert {(each["snapshot_value"], each["cluster_value"]) for each in found} == {(None, None)}
 
 
 def test_a_classic_group_that_rebalances_is_in_memory_only(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     group = a_group_of_type(taken, "classic")
 
@@ -287,30 +290,31 @@ def test_a_classic_group_that_rebalances_is_in_memory_only(
         is_state = row["group_id"] == group and row["field"] == "state"
         return {**row, "value": "PreparingRebalance"} if is_state else row
 
-    (found,) = [each for each in differences(changed(change)) if each["group_id"] == group]
+    (found,) = [each for each in judged(changed(change)) if each["group_id"] == group]
     assert (found["field"], found["verdict"]) == ("state", "explained")
     assert found["reason"] == "in_memory_only"
 
 
 def test_a_classic_group_without_members_and_offsets_is_in_memory_only(
     changed: Callable[..., Path],
+    judged: Judged,
 ) -> None:
     answered = (("listed", "classic"), ("description", "answered"), ("offsets", "answered"))
     bare = [row("group", "bare", field, value) for field, value in answered]
     (found,) = [
-        each for each in differences(changed(lambda row: row, *bare)) if each["group_id"] == "bare"
+        each for each in judged(changed(lambda row: row, *bare)) if each["group_id"] == "bare"
     ]
     assert (found["field"], found["reason"]) == ("listed", "in_memory_only")
 
 
 def test_a_group_with_offsets_that_the_snapshot_lacks_contradicts(
-    taken: Path, changed: Callable[..., Path]
+    taken: Path, changed: Callable[..., Path], judged: Judged
 ) -> None:
     answered = (("listed", "classic"), ("description", "answered"), ("offsets", "answered"))
     more = [row("group", "other", field, value) for field, value in answered]
     more.append({**an_offset(taken), "group_id": "other"})
     found = [
-        each for each in differences(changed(lambda row: row, *more)) if each["group_id"] == "other"
+        each for each in judged(changed(lambda row: row, *more)) if each["group_id"] == "other"
     ]
     assert [(each["field"], each["verdict"]) for each in found] == [("listed", "contradicts")]
 
@@ -326,6 +330,7 @@ def test_a_group_with_offsets_that_the_snapshot_lacks_contradicts(
 def test_a_group_that_is_not_listed_contradicts_only_where_there_is_none_by_its_name(
     taken: Path,
     changed: Callable[..., Path],
+    judged: Judged,
     error: str | None,
     verdict: str,
     missing: str,
@@ -335,7 +340,7 @@ def test_a_group_that_is_not_listed_contradicts_only_where_there_is_none_by_its_
     dump = changed(
         lambda row: None if row["group_id"] == group else row, later=later if error else None
     )
-    (found,) = [each for each in differences(dump) if each["group_id"] == group]
+    (found,) = [each for each in judged(dump) if each["group_id"] == group]
     assert (found["field"], found["verdict"]) == ("listed", verdict)
     assert missing in (found["missing"] or "")
 
@@ -372,13 +377,11 @@ def unlike(kind: str) -> Callable[[Row], Row | None]:
 )
 @pytest.mark.parametrize("kept", ["nothing", "the first batch"])
 def test_what_rests_on_a_log_that_was_not_read_to_its_end_is_not_contradicted(
-    changed: Callable[..., Path], kind: str, topic: str, kept: str
+    changed: Callable[..., Path], judged: Judged, kind: str, topic: str, kept: str
 ) -> None:
     """As where reading is refused half way, or `--max-bytes` is reached."""
     dump = changed(unlike(kind))
-    assert {each["verdict"] for each in differences(dump) if each["kind"] == kind} == {
-        "contradicts"
-    }
+    assert {each["verdict"] for each in judged(dump) if each["kind"] == kind} == {"contradicts"}
     for each in dump.glob(f"{topic}-*/*.log"):
         content = each.read_bytes()
         first = 12 + int.from_bytes(content[8:12], "big")

@@ -99,7 +99,17 @@ INCIDENTS = {
 }
 
 
-@pytest.fixture(scope="module", params=INCIDENTS)
+LIKE_OTHERS = ("v1", "upgrade")
+"""Incidents whose one sentence is of a form that another one has, too."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(each, marks=pytest.mark.long if each in LIKE_OTHERS else ())
+        for each in INCIDENTS
+    ],
+)
 def said(request: pytest.FixtureRequest) -> Said:
     dump, around = INCIDENTS[request.param]
     with open_dump(str(DATA / dump)) as opened:

@@ -35,7 +35,9 @@ def waits_until(is_so: Callable[[], bool], seconds: float) -> bool:
 
 @pytest.mark.installed
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed here")
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "signum", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_a_jvm_whose_start_is_interrupted_ends_with_the_run(
     signum: signal.Signals, failover_dump: Path, tmp_path: Path
 ) -> None:

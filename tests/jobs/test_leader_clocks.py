@@ -39,13 +39,6 @@ def committed(decoded: Path, instant: str, out: Path) -> Offsets:
     }
 
 
-@pytest.fixture(scope="module")
-def true_decoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("right-clocks") / "decoded"
-    decoded_here([str(FAILOVER)], folder)
-    return folder
-
-
 @pytest.mark.parametrize(
     ("instant", "certain"),
     [
@@ -56,13 +49,13 @@ def true_decoded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 @pytest.mark.parametrize("ahead_ms", [HOUR_MS, -HOUR_MS], ids=["ahead", "behind"])
 def test_what_was_committed_is_right_or_not_told_where_a_clock_is_wrong(
-    instant: str, certain: int, ahead_ms: int, true_decoded: Path, tmp_path: Path
+    instant: str, certain: int, ahead_ms: int, failover_workspace: Path, tmp_path: Path
 ) -> None:
     dump = tmp_path / "dump"
     dump.mkdir()
     setting_clock(1, ahead_ms)(copied(FAILOVER, dump))
     decoded_here([str(dump)], tmp_path / "decoded")
-    true = committed(true_decoded, instant, tmp_path / "true")
+    true = committed(failover_workspace, instant, tmp_path / "true")
     offsets = committed(tmp_path / "decoded", instant, tmp_path / "replayed")
     told = {key: each for key, each in offsets.items() if each[1]}
     assert told.items() <= true.items()

@@ -50,7 +50,7 @@ def rules(*arguments: str | Path) -> str:
     return str(said["rules"])
 
 
-@pytest.mark.parametrize("release", ["2.3", "4.1"])
+@pytest.mark.parametrize("release", ["2.3", pytest.param("4.1", marks=pytest.mark.long)])
 def test_expiration_has_the_rules_of_the_named_release(
     release: str, dump: Path, tmp_path: Path
 ) -> None:

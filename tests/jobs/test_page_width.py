@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,14 @@ _LONG_WORD = re.compile(r"\S{25,}|^ *\$? ?groupscope ")
 _MOST_LINES_A_ROW = 8
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("command", "width"),
+    [
+        pytest.param(command, width, marks=() if width == quick else pytest.mark.long)
+        for command, quick in zip(COMMANDS, cycle((80, 120, 80, 200)), strict=False)
+        for width in (80, 120, 200)
+    ],
+)
 def test_no_line_is_wider_than_the_terminal(
     groupscope: Groupscope,
     failover_workspace: Path,
@@ -59,7 +66,14 @@ def test_an_inspection_fits_too(
     assert [each for each in lines if len(each) > width and not _LONG_WORD.search(each)] == []
 
 
-@pytest.mark.parametrize("command", ["lag", "what_if", "diff", "expiration"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lag",
+        "diff",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("what_if", "expiration")),
+    ],
+)
 def test_a_row_is_a_line_and_not_a_line_for_each_value(
     groupscope: Groupscope, failover_workspace: Path, command: str
 ) -> None:

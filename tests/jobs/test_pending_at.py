@@ -37,7 +37,10 @@ def of_timeline(workspace: Path, instant: str) -> Pending:
     }
 
 
-@pytest.mark.parametrize("instant", INSTANTS)
+@pytest.mark.parametrize(
+    "instant",
+    [*INSTANTS[:2], *(pytest.param(each, marks=pytest.mark.long) for each in INSTANTS[2:])],
+)
 def test_a_timeline_up_to_an_instant_has_the_pending_offsets_of_a_replay_at_it(
     instant: str, failover_workspace: Path, tmp_path: Path
 ) -> None:

@@ -51,7 +51,9 @@ Lots = Sequence[tuple[int, RunTasks | None]]
 """How many rows are looked at together, and what runs the tasks."""
 
 
-@pytest.fixture(params=[pytest.param("small", marks=pytest.mark.long), "several"])
+@pytest.fixture(
+    params=[*(pytest.param(each, marks=pytest.mark.long) for each in ("small", "large")), "several"]
+)
 def lots(request: pytest.FixtureRequest) -> Callable[[int], Lots]:
     """Take at how many rows there are several lots; give the lots to ask for.
 
@@ -59,7 +61,9 @@ def lots(request: pytest.FixtureRequest) -> Callable[[int], Lots]:
     """
     if request.param == "small":
         return lambda _: ((50, None), (50, in_threads), (400, None))
-    return lambda rows: ((rows, in_threads), (2 * rows, None))
+    if request.param == "large":
+        return lambda rows: ((rows, in_threads), (2 * rows, None))
+    return lambda rows: ((rows, in_threads),)
 
 
 def rows_of(answer: Answer) -> Mapping[str, Any]:
@@ -75,7 +79,7 @@ def rows_of(answer: Answer) -> Mapping[str, Any]:
     params=[pytest.param(None, marks=pytest.mark.long), BeforeEnd(60_000)],
     ids=["end", "earlier"],
 )
-def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[ReplayedWorkspace]:
+def state(failover_workspace: Path, request: pytest.FixtureRequest) -> Iterator[ReplayedWorkspace]:
     needs = {
         name
         for question in (EXPIRATION, BALANCE, REBALANCES, LAG, TIMELINE)
@@ -83,7 +87,7 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
     }
     needs |= {"offset_history", *description.NEEDS}
     with replayed(
-        Console(quiet=True), inputs=[str(failover_dump)], needs=[*needs], as_of=request.param
+        Console(quiet=True), inputs=[str(failover_workspace)], needs=[*needs], as_of=request.param
     ) as found:
         yield found
 
@@ -97,12 +101,14 @@ def state(failover_dump: Path, request: pytest.FixtureRequest) -> Iterator[Repla
         (BALANCE, BalanceSettings(), balance_tables, 50),
         (BALANCE, BalanceSettings(history=True), through_history, 50),
         (REBALANCES, RebalanceSettings(), rebalance_tables, 50),
+        (LAG, LagSettings(by="partition"), lag_question, 200),
         *(
-            (LAG, LagSettings(by=by), lag_question, 200)
-            for by in ("partition", "group", "topic", "member")
+            pytest.param(LAG, LagSettings(by=by), lag_question, 200, marks=pytest.mark.long)
+            for by in ("group", "topic")
         ),
+        (LAG, LagSettings(by="member"), lag_question, 200),
         (LAG, LagSettings(by="group", min_lag=1), lag_question, 200),
-        (TIMELINE, TimelineSettings(), group_verdicts, 200),
+        pytest.param(TIMELINE, TimelineSettings(), group_verdicts, 200, marks=pytest.mark.long),
         (TIMELINE, TimelineSettings(time_to=BeforeEnd(120_000)), group_verdicts, 200),
         (TIMELINE, TimelineSettings(), timeline_question, 50),
     ],
@@ -181,10 +187,12 @@ def test_share_rests_on_no_number_of_groups_at_a_time(
 
 
 @pytest.fixture(scope="module")
-def two_states(failover_dump: Path) -> Iterator[tuple[ReplayedWorkspace, ReplayedWorkspace]]:
+def two_states(
+    failover_workspace: Path,
+) -> Iterator[tuple[ReplayedWorkspace, ReplayedWorkspace]]:
     """The bundled dump before its election, and at its end."""
     asked: dict[str, Any] = {
-        "inputs": [str(failover_dump)],
+        "inputs": [str(failover_workspace)],
         "needs": [*{*DIFF.needs, *RESTORE.needs}],
     }
     console = Console(quiet=True)

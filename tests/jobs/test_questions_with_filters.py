@@ -16,15 +16,21 @@ if TYPE_CHECKING:
     from tests.conftest import Groupscope
 
 REPOSITORY = Path(__file__).parents[2]
-QUICK = REPOSITORY / "examples" / "kafka-4.3.1-failover"
-DUMPS = [
-    QUICK,
-    *(
-        pytest.param(each.parent, marks=pytest.mark.long)
+ALL_GROUPS, ELECTION = "kafka-4.4.0-random", "kafka-4.3.1-failover"
+"""Dumps that are quick: a small one with groups of every type, and one with an election."""
+
+
+def dumps(quick: str) -> list[Any]:
+    return [
+        pytest.param(
+            each.parent,
+            marks=() if each.parent.name == quick else pytest.mark.long,
+            id=each.parent.name,
+        )
         for each in sorted((REPOSITORY / "tests" / "data" / "dumps").glob("*/about.json"))
-        if each.parent.name != QUICK.name
-    ),
-]
+    ]
+
+
 INSTANT = "-90s"
 """Within each dump, and before the end of it."""
 SOME = "*r*"
@@ -74,7 +80,7 @@ class Asked:
         return run.returncode, document
 
 
-@pytest.fixture(scope="module", params=DUMPS, ids=lambda dump: dump.name)
+@pytest.fixture(scope="module")
 def asked(
     groupscope: Groupscope, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Asked:
@@ -85,6 +91,7 @@ def asked(
     "option", ["--exclude-group", pytest.param("--group", marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("asked", dumps(ALL_GROUPS), indirect=True)
 def test_a_dump_answers_with_a_filter_as_its_workspace(
     question: str, option: str, asked: Asked
 ) -> None:
@@ -95,6 +102,7 @@ def test_a_dump_answers_with_a_filter_as_its_workspace(
     assert asked.answer(question, asked.dump, "--as-of", instant, *options) == of_workspace
 
 
+@pytest.mark.parametrize("asked", dumps(ELECTION), indirect=True)
 def test_a_filter_hides_no_election(asked: Asked) -> None:
     """A record of another group may be the first that a coordinator wrote."""
 

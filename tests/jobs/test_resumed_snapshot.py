@@ -129,7 +129,10 @@ def test_a_last_batch_that_is_another_one_has_the_partition_read_whole(
     assert segments_of(out) == segments_of(earlier)
 
 
-@pytest.mark.parametrize("cut_at", [1, 3, 6])
+@pytest.mark.parametrize(
+    "cut_at",
+    [*(pytest.param(each, marks=pytest.mark.long) for each in (1, 6)), 3],
+)
 def test_one_that_fails_leaves_the_earlier_as_it_was_and_no_half_of_its_own(
     groupscope: Groupscope, earlier: Path, tmp_path: Path, cut_at: int
 ) -> None:

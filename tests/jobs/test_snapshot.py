@@ -128,7 +128,7 @@ def test_batches_are_cut_by_small_answers_and_come_whole_all_the_same(
     assert logs_of(out) == logs_of(taken)
 
 
-@pytest.mark.parametrize("parallel", ["1", "32"])
+@pytest.mark.parametrize("parallel", [pytest.param("1", marks=pytest.mark.long), "32"])
 def test_however_many_logs_are_read_at_once_they_are_the_same(
     groupscope: Groupscope, taken: Path, tmp_path: Path, parallel: str
 ) -> None:
@@ -341,6 +341,24 @@ FOREIGN: dict[str, Change] = {
 }
 
 
+ALIKE = {
+    "a batch of negative size",
+    "a batch larger than the answer",
+    "an offset below those before",
+    "a fetch of nothing",
+    "a fetch of ones",
+    "half of the topics",
+    "offsets of ones",
+    "half of the groups",
+    "no groups",
+    "half of the settings",
+    "no settings",
+    "offsets of groups of ones",
+    "half of a consumer group",
+}
+"""Those of which quick ones have the question and the kind of bytes, in other pairs."""
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked again is asked at once, and groups and ends of logs once only."""
@@ -351,14 +369,17 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.long if each in ALIKE else ()) for each in FOREIGN],
+)
 def test_foreign_bytes_are_told_in_a_line(
     groupscope: Groupscope, tmp_path: Path, name: str
 ) -> None:
     out = tmp_path / "out"
     with recorded_cluster(RECORDING, FOREIGN[name]) as address:
         ran = groupscope(
-            "snapshot", "--bootstrap-server", address, "--out", out, "--timeout", "0.5", "--quiet"
+            "snapshot", "--bootstrap-server", address, "--out", out, "--timeout", "0.2", "--quiet"
         )
     assert ran.returncode == 3, ran.stderr
     # What could not be read is one line; others say what cannot be held against the cluster so.

@@ -26,7 +26,8 @@ for _ in range(2):
 
 @pytest.mark.parametrize(
     ("depth", "enabled"),
-    [(1, "true"), pytest.param(8, "false", marks=pytest.mark.long)],
+    # A short path is that of `test_one_session`, too.
+    [pytest.param(*each, marks=pytest.mark.long) for each in ((1, "true"), (8, "false"))],
     ids=["short", "long"],
 )
 def test_every_session_of_a_run_uses_the_folder_unless_its_path_is_too_long(

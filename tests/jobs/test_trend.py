@@ -257,7 +257,7 @@ def test_groups_that_came_or_went_and_their_lags(
         assert row["grown"] == expected
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=st.lists(st.integers(0, 2), min_size=1, max_size=5))
 def test_any_runs_in_any_order_are_each_counted_once_after_the_one_before(
     groupscope: Groupscope, audits: list[Path], chosen: list[int]
@@ -322,7 +322,11 @@ def test_runs_whose_dumps_name_no_cluster_are_compared_where_a_person_does(
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--group", "parcel-*"), ("--exclude-group", "parcel-*"), ("--topic", "no-such")],
+    [
+        ("--group", "parcel-*"),
+        pytest.param("--exclude-group", "parcel-*", marks=pytest.mark.long),
+        pytest.param("--topic", "no-such", marks=pytest.mark.long),
+    ],
 )
 def test_an_audit_of_some_groups_of_a_workspace_is_not_compared_with_one_of_all(
     groupscope: Groupscope, audits: list[Path], tmp_path: Path, option: str, value: str

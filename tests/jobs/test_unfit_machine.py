@@ -13,7 +13,7 @@ from tests.conftest import Groupscope
     ("memory", "why"),
     [
         ("lots", "Invalid maximum heap size: -Xmxlots"),
-        ("16m", "OutOfMemoryError: Java heap space"),
+        pytest.param("16m", "OutOfMemoryError: Java heap space", marks=pytest.mark.long),
         ("100m", "must be at least 471859200"),
     ],
 )
