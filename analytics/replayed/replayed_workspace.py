@@ -203,10 +203,15 @@ class ReplayedWorkspace:
     @property
     def instant(self) -> str:
         """The instant in words."""
-        named = [f"{name} at {end}" for name, end in self.as_of["offsets"].items()]
-        if self.as_of["time"] is not None:
-            named.insert(0, str(self.as_of["time"]))
-        return ", ".join(named) or "the end of the dump"
+        return instant_in_words(self.as_of)
+
+
+def instant_in_words(as_of: AsOfEntry) -> str:
+    """Return in words the instant that the manifest of a replay says."""
+    named = [f"{name} at {end}" for name, end in as_of["offsets"].items()]
+    if as_of["time"] is not None:
+        named.insert(0, str(as_of["time"]))
+    return ", ".join(named) or "the end of the dump"
 
 
 def replayed_instant(as_of: AsOfEntry, frames: Iterable[FrameEntry] = ()) -> AsOf:

@@ -41,7 +41,12 @@ from analytics.replay.dump.followed_lines import lines_metadata
 from analytics.replay.dump.times import end_of, remarks, resolved
 from analytics.replay.log.rules import chosen_release
 from analytics.replayed.given_settings import PARTITIONS_SETTINGS
-from analytics.replayed.replayed_workspace import ReplayedWorkspace, answered_instant
+from analytics.replayed.replayed_workspace import (
+    ReplayedWorkspace,
+    answered_instant,
+    instant_in_words,
+    replayed_instant,
+)
 from analytics.spark_tasks import run_tasks
 from analytics.tables.decoded_records import absolute, decoded_workspace, refuse_without_records
 from analytics.tables.stored_tables import StoredTables
@@ -256,23 +261,13 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             exit_code=code,
             fail_on=fail_on,
         )
-        if not result.is_end:
-            console.say(f"{ready.location}: as of {result.instant}")
-        for each in remarks(
-            asked.as_of if isinstance(asked.as_of, int) else None, asked.ends, manifest
-        ):
-            console.warn(each)
-        for each in sentences_of_homes(homes_in(manifest)):
-            console.warn(each)
-        for each in (
-            *lines_in_words(result.lines, result.instant),
-            *assumptions_in_words(assumed_in(manifest)),
-        ):
-            console.say(each)
+        _say_how_it_was_replayed(console, result, ready, asked)
         asked_now = _with_doubts(_with_end(result, console), needs, console)
         with part_runner(console, ready, manifest, options) as runner:
             yield replace(asked_now, runner=runner)
         return
+    if ready is not None and as_of is None and not ends:
+        as_of, ends = _instant_in(ready, console)
     # Spark is heavy: where tables are ready it is not even imported.
     from jobs.workspaces.replaying import replay_into  # noqa: PLC0415
 
@@ -309,6 +304,38 @@ def replayed(  # noqa: PLR0913 - one parameter an option
             yield replace(asked_now, runner=runner)
     if out is None and has_hint:
         console.say_at_end(HINT)
+
+
+def _say_how_it_was_replayed(
+    console: Console, state: Replayed, workspace: Workspace, asked: _ReplayOptions
+) -> None:
+    """Say what a replay says when it is made, of one that was made before."""
+    if not state.is_end:
+        console.say(f"{workspace.location}: as of {state.instant}")
+    time_ms = asked.as_of if isinstance(asked.as_of, int) else None
+    for each in remarks(time_ms, asked.ends, state.manifest):
+        console.warn(each)
+    for each in sentences_of_homes(homes_in(state.manifest)):
+        console.warn(each)
+    for each in (
+        *lines_in_words(state.lines, state.instant),
+        *assumptions_in_words(assumed_in(state.manifest)),
+    ):
+        console.say(each)
+
+
+def _instant_in(
+    workspace: Workspace, console: Console
+) -> tuple[int | None, Mapping[tuple[str, int], int]]:
+    """Return the instant of a replayed workspace, as options have it, and say it."""
+    manifest = workspace.manifest()
+    if "replay" not in manifest:
+        return None, {}
+    as_of = manifest["replay"]["as_of"]
+    instant = replayed_instant(as_of)
+    if not instant.is_end:
+        console.say(f"{workspace.location}: as of {instant_in_words(as_of)}")
+    return instant.timestamp_ms, instant.offsets
 
 
 def _check_resumed(options: Mapping[str, Any]) -> None:

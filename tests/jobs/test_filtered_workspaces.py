@@ -268,3 +268,22 @@ def test_a_dump_that_is_asked_about_some_groups_is_not_lacking_the_others(
     answer = json.loads(result.stdout)
     assert answer["rows"]
     assert answer["left_out"] in ([], {"from": [], "to": []})
+
+
+@pytest.fixture(scope="module")
+def of_an_instant(filtered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Replayed at an instant, without the topic that the group reads."""
+    out = tmp_path_factory.mktemp("of-an-instant") / "replayed"
+    run("replay", filtered, "--topic", "invoices", *EARLIER, "--out", out)
+    return out
+
+
+@pytest.mark.parametrize("options", [(), ("--kafka-version", "4.0")], ids=" ".join)
+def test_what_is_replayed_again_for_a_question_is_replayed_at_the_instant_of_the_workspace(
+    options: tuple[str, ...], of_an_instant: Path
+) -> None:
+    asked = run("describe", of_an_instant, *GROUP, *options, "--format", "json")
+    answer = json.loads(asked.stdout)
+    assert answer["as_of"] == {"time": "2026-11-21T09:21:00.000Z", "is_end": False, "offsets": {}}
+    assert f"{of_an_instant}: as of 2026-11-21T09:21:00.000Z" in asked.stderr
+    assert {row["topic"] for row in answer["rows"]} == {"parcels"}
