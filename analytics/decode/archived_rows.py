@@ -153,11 +153,11 @@ def decode_rows_on_spark(
 
     # A row without a topic may be of one of these.
     wanted = frame.where(frame["topic"].isin(*topics) | frame["topic"].isNull())
-    placed = wanted.withColumn(_PLACE, _place(topics))
-    cuts = _cuts(placed, tasks)
+    with_places = wanted.withColumn(_PLACE, _place(topics))
+    cuts = _cuts(with_places, tasks)
     # Spark's own ranges would read all of the rows for a sample, and it sorts by its first column
     # much faster than by several.
-    spread = placed.repartitionById(len(cuts) + 1, _range_of(F.col(_PLACE), cuts))
+    spread = with_places.repartitionById(len(cuts) + 1, _range_of(F.col(_PLACE), cuts))
     # Rows of one offset lie side by side, the equal ones among them too, in whatever order they
     # were archived.
     ordered = spread.sortWithinPartitions(_PLACE, *ORDER, "unparsed", "key", "value", "timestamp")
@@ -187,7 +187,7 @@ def _place(topics: Sequence[str]) -> Column:
     return F.coalesce(high * (1 << _OFFSET_BITS) + within, F.lit(0))
 
 
-def _cuts(placed: DataFrame, tasks: int | None) -> list[int]:
+def _cuts(with_places: DataFrame, tasks: int | None) -> list[int]:
     """Return the places, ascending, at which rows are cut into as many ranges as there are tasks.
 
     Columns of the place alone are read for that.
@@ -196,7 +196,7 @@ def _cuts(placed: DataFrame, tasks: int | None) -> list[int]:
         return []
     most = tasks or _MOST_TASKS
     shares = [each / most for each in range(1, most)]
-    known = placed.agg(
+    known = with_places.agg(
         F.count("*").alias("rows"),
         F.percentile_approx(_PLACE, shares, 10 * most).alias("places"),
     ).first()

@@ -307,13 +307,13 @@ def replayed(  # noqa: PLR0913 - one parameter an option
 
 
 def _say_how_it_was_replayed(
-    console: Console, state: Replayed, workspace: Workspace, asked: _ReplayOptions
+    console: Console, state: Replayed, workspace: Workspace, request: _ReplayOptions
 ) -> None:
     """Say what a replay says when it is made, of one that was made before."""
     if not state.is_end:
         console.say(f"{workspace.location}: as of {state.instant}")
-    time_ms = asked.as_of if isinstance(asked.as_of, int) else None
-    for each in remarks(time_ms, asked.ends, state.manifest):
+    time_ms = request.as_of if isinstance(request.as_of, int) else None
+    for each in remarks(time_ms, request.ends, state.manifest):
         console.warn(each)
     for each in sentences_of_homes(homes_in(state.manifest)):
         console.warn(each)

@@ -21,6 +21,7 @@ DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "br
 UNPROBED = Path(__file__).with_name("decode_unprobed.py")
 
 
+@pytest.mark.long
 def test_a_dump_on_one_machines_disk_is_told_before_any_work(cluster: Cluster) -> None:
     source, out = cluster.blind / "dump", cluster.shared / "out"
     shutil.copytree(DUMP, source)

@@ -392,7 +392,13 @@ def test_what_rests_on_a_log_that_was_not_read_to_its_end_is_not_contradicted(
     assert any(topic in (each["missing"] or "") for each in found)
 
 
-@pytest.mark.parametrize("options", [("--partitions", "0"), ("--topics", "__consumer_offsets")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--partitions", "0"),
+        pytest.param(("--topics", "__consumer_offsets"), marks=pytest.mark.long),
+    ],
+)
 def test_what_was_not_decoded_is_not_contradicted(
     groupscope: Groupscope, changed: Callable[..., Path], tmp_path: Path, options: tuple[str, str]
 ) -> None:

@@ -41,7 +41,10 @@ def stuck() -> Iterator[str]:
         ended.set()
 
 
-@pytest.fixture(params=[(), ("--master", "local[2]")], ids=["here", "in tasks"])
+HERE, IN_TASKS = (), ("--master", "local[2]")
+
+
+@pytest.fixture
 def running(
     stuck: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[subprocess.Popen[str]]:
@@ -66,7 +69,16 @@ def running(
         process.kill()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("running", "how"),
+    [
+        (HERE, signal.SIGINT),
+        (HERE, signal.SIGTERM),
+        (IN_TASKS, signal.SIGTERM),
+        pytest.param(IN_TASKS, signal.SIGINT, marks=pytest.mark.long),
+    ],
+    indirect=["running"],
+)
 def test_what_is_interrupted_leaves_nothing(
     running: subprocess.Popen[str], tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -77,6 +89,9 @@ def test_what_is_interrupted_leaves_nothing(
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize(
+    "running", [HERE, pytest.param(IN_TASKS, marks=pytest.mark.long)], indirect=True
+)
 def test_what_a_killed_one_leaves_is_no_dump_and_goes_with_the_next(
     running: subprocess.Popen[str], groupscope: Groupscope, tmp_path: Path
 ) -> None:
