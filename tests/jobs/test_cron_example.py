@@ -103,7 +103,7 @@ def test_it_runs_morning_after_morning_and_keeps_the_newest_runs(
         ]
         is_resumed = document(dumps[number]).resumed_from is not None
         assert is_resumed == (number == 1)
-        note = f"{dumps[number - 1]} is not gone on from: the snapshot is taken whole"
+        note = f"{dumps[number - 1]} cannot be resumed: the snapshot is taken whole"
         assert (note in ran.stderr) == (number == 2)
         if number == 1:
             whole = tmp_path / "whole"
@@ -200,8 +200,8 @@ def test_what_is_refused_is_done_anew_and_is_named(
     assert arguments[:6] == ["snapshot", dump, "snapshot", "audit", audit, "audit"]
     assert ran.returncode == 0
     assert ran.stderr.splitlines() == [
-        f"snapshot-audit-trend: {dump} is not gone on from: the snapshot is taken whole",
-        f"snapshot-audit-trend: {audit} is not gone on from: all of the dump is decoded",
+        f"snapshot-audit-trend: {dump} cannot be resumed: the snapshot is taken whole",
+        f"snapshot-audit-trend: {audit} cannot be resumed: all of the dump is decoded",
     ]
 
 
