@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError, SettingRefusedError
 from groupscope import open_runs
 from reports.answers.trend import TABLES
+from tests.support.examples import examples
 from tests.support.grown_dump import dump_as_of
 
 if TYPE_CHECKING:
@@ -257,8 +257,7 @@ def test_groups_that_came_or_went_and_their_lags(
         assert row["grown"] == expected
 
 
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(chosen=st.lists(st.integers(0, 2), min_size=1, max_size=5))
+@examples(4, 16, chosen=st.lists(st.integers(0, 2), min_size=1, max_size=5))
 def test_any_runs_in_any_order_are_each_counted_once_after_the_one_before(
     groupscope: Groupscope, audits: list[Path], chosen: list[int]
 ) -> None:
