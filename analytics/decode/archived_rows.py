@@ -61,12 +61,12 @@ _MOST_TASKS = 2000
 """Each reports the gaps of its stretch, some thousands at most, to the driver."""
 _PLACE = "place"
 _PARTITION_BITS, _OFFSET_BITS = 16, 45
+"""Of `_PLACE`, a number by which rows are cut into ranges and sorted first."""
 TASK_ROWS = 500_000
 """Rows of a table or a DataFrame, whose size nobody tells, that one task takes."""
 _SAMPLE = 100
 
 
-# A key that begins with this or more: no record type is so large, so that it may be any record.
 @dataclass
 class RowsReport:
     """Where the archived rows of one partition went; times in milliseconds.

@@ -16,7 +16,13 @@ from analytics.snapshot.cluster_connection import (
     ClusterConnection,
     NotAnsweredError,
 )
-from tests.support.recorded_cluster import METADATA, RECORDING, Request, recorded_cluster
+from tests.support.recorded_cluster import (
+    METADATA,
+    RECORDING,
+    Request,
+    connected_to_recording,
+    recorded_cluster,
+)
 
 _SECONDS = 30
 
@@ -29,10 +35,7 @@ def all_topics() -> Any:
 
 @pytest.fixture
 def cluster() -> Iterator[ClusterConnection]:
-    with (
-        recorded_cluster(RECORDING) as address,
-        ClusterConnection(address, ClientSettings(), 10) as connection,
-    ):
+    with connected_to_recording() as connection:
         yield connection
 
 

@@ -19,6 +19,7 @@ from tests.support.recorded_cluster import (
     decoded_metadata,
     document,
     encoded_metadata,
+    files_of,
     recorded_cluster,
     snapshot_of_recording,
     unchanged,
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 def earlier(tmp_path_factory: pytest.TempPathFactory, groupscope: Groupscope) -> Path:
     """The recorded cluster's snapshot."""
     return snapshot_of_recording(groupscope, tmp_path_factory.mktemp("snapshot") / "earlier")
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {
-        str(each.relative_to(folder)): each.read_bytes()
-        for each in sorted(folder.rglob("*"))
-        if each.is_file()
-    }
 
 
 def segments_of(folder: Path) -> dict[str, bytes]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from analytics.snapshot.cluster_connection import ClientSettings, ClusterConnection
 from analytics.snapshot.taking import Limits, take_snapshot
 from tests.brokers.record_snapshot import SMALL_BYTES
 from tests.support.recorded_cluster import (
@@ -30,6 +29,7 @@ from tests.support.recorded_cluster import (
     STREAMS_GROUP_DESCRIBE,
     Change,
     Request,
+    connected_to_recording,
     document,
     recorded_cluster,
     snapshot_of_recording,
@@ -119,10 +119,7 @@ def test_batches_are_cut_by_small_answers_and_come_whole_all_the_same(
     taken: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "small"
-    with (
-        recorded_cluster(RECORDING) as address,
-        ClusterConnection(address, ClientSettings(), 10) as cluster,
-    ):
+    with connected_to_recording() as cluster:
         reader = Limits(fetch_bytes=SMALL_BYTES).reader(cluster)
         take_snapshot(cluster, out, clock, lambda _: None, reader)
     assert logs_of(out) == logs_of(taken)

@@ -10,6 +10,7 @@ import pytest
 from tests.support.recorded_cluster import (
     RECORDING,
     document,
+    files_of,
     recorded_cluster,
     snapshot_of_recording,
 )
@@ -31,11 +32,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory, groupscope: Groupscope) -> P
 
 def logs_of(out: Path) -> dict[str, bytes]:
     """All that is in the folders of partitions, by name."""
-    return {
-        str(each.relative_to(out)): each.read_bytes()
-        for each in out.rglob("*")
-        if each.is_file() and each.parent != out
-    }
+    return {name: content for name, content in files_of(out).items() if "/" in name}
 
 
 def readings_of(out: Path) -> list[dict[str, object]]:

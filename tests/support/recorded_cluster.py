@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analytics.snapshot.cluster_connection import ClientSettings, ClusterConnection
 from schemas.snapshot import Snapshot, read_snapshot
 
 if TYPE_CHECKING:
@@ -205,12 +206,31 @@ def _tags(request: Request) -> int:
     return 1 if request.api == METADATA and request.version >= 9 else 0
 
 
+@contextlib.contextmanager
+def connected_to_recording() -> Iterator[ClusterConnection]:
+    """Connect to the recorded cluster."""
+    with (
+        recorded_cluster(RECORDING) as address,
+        ClusterConnection(address, ClientSettings(), 10) as connection,
+    ):
+        yield connection
+
+
 def snapshot_of_recording(groupscope: Groupscope, out: Path) -> Path:
     """Take a snapshot of the recorded cluster; return where it is."""
     with recorded_cluster(RECORDING) as address:
         ran = groupscope("snapshot", "--bootstrap-server", address, "--out", out)
     assert ran.returncode == 0, ran.stderr
     return out
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return what each file below a folder has, by its path there."""
+    return {
+        str(each.relative_to(folder)): each.read_bytes()
+        for each in sorted(folder.rglob("*"))
+        if each.is_file()
+    }
 
 
 def document(out: Path) -> Snapshot:

@@ -15,14 +15,14 @@ from msgspec import structs
 
 from analytics.errors import ClusterUnfitError, ClusterUnreachableError
 from analytics.snapshot import reading_tasks, taking
-from analytics.snapshot.cluster_connection import ClientSettings, ClusterConnection
+from analytics.snapshot.cluster_connection import ClusterConnection
 from analytics.snapshot.log_extents import FETCH_BYTES, ReadLog, WantedLog
 from analytics.snapshot.log_reading import LogReader
 from analytics.snapshot.reading_tasks import TaskReader
 from analytics.snapshot.sealed_settings import SealedSettings
 from analytics.snapshot.taking import Limits
 from schemas.names import COORDINATOR_TOPICS
-from tests.support.recorded_cluster import RECORDING, recorded_cluster
+from tests.support.recorded_cluster import connected_to_recording, files_of
 
 BEGUN = datetime(2026, 11, 27, tzinfo=UTC)
 Attempts = Callable[[int, Callable[[int], Any]], Sequence[Any]]
@@ -62,10 +62,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
 
 @pytest.fixture
 def cluster() -> Iterator[ClusterConnection]:
-    with (
-        recorded_cluster(RECORDING) as address,
-        ClusterConnection(address, ClientSettings(), 10) as connection,
-    ):
+    with connected_to_recording() as connection:
         yield connection
 
 
@@ -93,14 +90,6 @@ def reader_in(session: Session, cluster: ClusterConnection, **limits: Any) -> Ta
 def read(reader: LogReader, wanted: list[WantedLog], folder: Path) -> list[ReadLog]:
     folder.mkdir()
     return list(reader.read_all(wanted, folder, clock))
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    return {
-        str(each.relative_to(folder)): each.read_bytes()
-        for each in folder.rglob("*")
-        if each.is_file()
-    }
 
 
 @pytest.fixture
@@ -137,7 +126,7 @@ def test_attempts_that_failed_or_are_repeated_change_nothing(
 
     session.attempts = attempts
     logs = read(reader_in(session, cluster), wanted, tmp_path / "out")
-    assert files_in(tmp_path / "out") == files_in(alone)
+    assert files_of(tmp_path / "out") == files_of(alone)
     assert {each.name for each in (tmp_path / "out").iterdir()} == {
         f"{each.topic}-{each.partition.partition}" for each in wanted
     }
