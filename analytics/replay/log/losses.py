@@ -101,8 +101,12 @@ _MOST_RANGES: Final = 32
 
 def with_missing(rows: pl.DataFrame, missing: pl.Expr) -> pl.DataFrame:
     """Add `missing`, the reason in words, and `complete`; null or empty is complete."""
-    return rows.with_columns(missing=pl.when(missing != "").then(missing)).with_columns(
-        complete=pl.col("missing").is_null()
+    # Step by step: a frame makes what an expression names twice, twice.
+    words = pl.col("missing")
+    return (
+        rows.with_columns(missing=missing)
+        .with_columns(missing=pl.when(words != "").then(words))
+        .with_columns(complete=words.is_null())
     )
 
 

@@ -293,19 +293,19 @@ def removed_for_now(commits: pl.DataFrame, coverage: Coverage) -> pl.DataFrame:
     no offset behind the tombstone is without a row, there is no such marker.
 
     Args:
-        commits: `KEY`, `record_offset`, `is_tombstone` and whatever else.
+        commits: `PLACE`, `record_offset`, `is_tombstone` and whatever else; of one place in the
+            order of the log.
         coverage: What the dump holds.
     """
-    archived = commits.filter(_is_archived(coverage)).sort("record_offset")
+    archived = commits.filter(_is_archived(coverage))
     is_tombstone = pl.col("is_tombstone")
-    committed, removed = (
-        archived.filter(kind).unique(KEY, keep="last", maintain_order=True)
-        for kind in (~is_tombstone, is_tombstone)
-    )
+    removed = archived.filter(is_tombstone).select(PLACE, removed_at="record_offset")
+    removed = removed.unique(PLACE, keep="last", maintain_order=True)
+    committed = archived.filter(~is_tombstone & pl.col(PLACE).is_in(removed[PLACE].implode()))
+    committed = committed.unique(PLACE, keep="last", maintain_order=True)
     removed_at = pl.col("removed_at")
     may_be = (removed_at > pl.col("record_offset")) & (removed_at < uncompacted_from(coverage))
-    places = removed.select(*KEY, removed_at="record_offset")
-    return committed.join(places, on=KEY).filter(may_be).drop("removed_at")
+    return committed.join(removed, on=PLACE).filter(may_be).drop("removed_at")
 
 
 def _is_archived(coverage: Coverage) -> pl.Expr:
