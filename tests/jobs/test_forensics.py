@@ -166,10 +166,8 @@ def test_numbers_of_the_page_stand_right_aligned_also_those_that_are_bounds(
     ]
     # The first of them is the head of its row.
     first = re.findall(r'<th scope="row" class="n">([^<]*)</th>', table[0])
-    assert (
-        len(first) == len(re.findall(r'<th scope="row"', table[0])) == len(incident.rows["costs"])
-    )
-    assert any(each.startswith("&gt;=") for each in first), first
+    assert len(first) == len(re.findall(r'<th scope="row"', table[0]))
+    assert {"365", "cannot tell"} <= set(first)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from tests.verdicts.happened import LOST, REWOUND, WHILE_EMPTY, history_of
-from tests.verdicts.truth import DATA, home_of, read_truth
-from tests.verdicts.witness import Act
+import json
+from pathlib import Path
 
+import pytest
+
+from tests.verdicts.happened import EXPIRED, LOST, REWOUND, WHILE_EMPTY, Happening, history_of
+from tests.verdicts.incidents import TIMELINES, timeline_of
+from tests.verdicts.truth import DATA, home_of, read_truth, removals_in
+from tests.verdicts.witness import Act, acts_in
+
+REMOVALS = Path(__file__).parents[1] / "data" / "expiry"
+WITH_TWO_LINES = "kafka-4.3.1-failover"
+"""What brokers answered is told of it, too: `tests/jobs/test_failover_sentences.py` counts anew."""
 KEY = ("orders-app", "orders", 0)
 
 
@@ -22,6 +31,27 @@ def test_a_smaller_commit_is_a_step_back_of_whoever_committed() -> None:
     )
     told = [(each.what, *each.was, *each.became) for each in history.happenings]
     assert told == [(REWOUND, 10, 4), (WHILE_EMPTY, 8, 7)]
+
+
+def _happenings(dump: str) -> set[Happening]:
+    events = timeline_of(dump)
+    path = REMOVALS / f"removals-{dump}.json"
+    rows = json.loads(path.read_text("utf-8"))["offset_tombstones"] if path.exists() else ()
+    return set(history_of(acts_in(events), removals_in(rows, events)).happenings)
+
+
+@pytest.mark.parametrize(
+    "dump",
+    sorted(
+        {path.name.removesuffix(".jsonl.gz") for path in TIMELINES.iterdir()} - {WITH_TWO_LINES}
+    ),
+)
+def test_what_happened_is_what_the_timeline_says(dump: str) -> None:
+    written = set(read_truth(dump).happenings)
+    happened = _happenings(dump)
+    assert happened <= written
+    # Of what the cleaner took with its tombstone brokers answered in the end that it was gone.
+    assert {(each.what, each.is_certain) for each in written - happened} <= {(EXPIRED, False)}
 
 
 def test_what_nobody_answered_may_have_been_done() -> None:
