@@ -32,6 +32,7 @@ _ELECTION: Final = "lost_by_election"
 _MOST_CAUSES: Final = 3
 """So many causes have sentences of their own; the others are counted."""
 _CANNOT: Final = "cannot tell"
+_STATE: Final = "the state of "
 NOTHING: Final = "Nothing that the dump shows was lost in this time."
 
 
@@ -124,7 +125,7 @@ def _sentence(cause: Row, names: Mapping[int | None, str]) -> str:
         parts = [f"{count(cause['groups'], 'group')}: {where}", *_cost(cause)]
     text = "; ".join(parts)
     # A name keeps its letters as they are.
-    begins = text[0].upper() if text.startswith(_CANNOT) else text[0]
+    begins = text[0].upper() if text.startswith((_CANNOT, _STATE)) else text[0]
     return f"{begins}{text[1:]}."
 
 
@@ -162,19 +163,39 @@ def _unjudged(cause: Row, names: Mapping[int | None, str]) -> Iterator[str]:
 
 
 def _untold(cause: Row) -> Iterator[str]:
-    """Yield how many offsets were removed by nobody knows what, and what else cannot be told."""
-    removed = cause["removed_offsets"]
+    """Yield what was removed by nobody knows what, and what else cannot be told."""
+    removed = list(_removed(cause))
+    yield from removed
+    is_all = cause["removed_offsets"] or not cause["groups"]
+    if removed and is_all and cause["reason"] is None:
+        return
+    reason = cause["reason"] or "the dump does not show it"
+    more = cause["other_reasons"]
+    others = f" (and {count(more, 'other reason')})" if more else ""
+    yield f"cannot tell {_what_is_untold(cause)}: {reason}{others}"
+
+
+def _removed(cause: Row) -> Iterator[str]:
+    """Yield how many offsets, states of share partitions and groups tombstones removed."""
+    removed, states = cause["removed_offsets"], cause["deleted_states"]
+    alone = cause["groups_without_offsets"]
     if removed:
         of_groups = count(cause["removed_groups"], "group")
         were, they = ("was", "it") if removed == 1 else ("were", "they")
         yield f"{count(removed, 'offset')} of {of_groups} {were} removed"
         yield f"cannot tell whether {they} expired or {were} deleted: no record shows it"
-        if cause["reason"] is None:
-            return
-    reason = cause["reason"] or "the dump does not show it"
-    more = cause["other_reasons"]
-    others = f" (and {count(more, 'other reason')})" if more else ""
-    yield f"cannot tell {_what_is_untold(cause)}: {reason}{others}"
+    if states:
+        of_groups = count(cause["state_groups"], "share group")
+        yield f"{_STATE}{count(states, 'share partition')} of {of_groups} was deleted"
+    if alone:
+        more = "more group" if removed or states else "group"
+        were, they = ("was", "it") if alone == 1 else ("were", "they")
+        yield f"{count(alone, more)} {were} removed without a committed offset"
+        them = "it" if alone == 1 else "them"
+        yield (
+            f"cannot tell whether {they} {were} deleted or a cleanup removed {them}: no record "
+            "shows it"
+        )
 
 
 def _what_is_untold(cause: Row) -> str:
@@ -261,33 +282,44 @@ def _again(cause: Row) -> str:
 
 
 def _given_back(restored: Restored) -> str:
-    refused = f"{restored.refused:,} refused" if restored.refused else "none refused"
+    refused = [f"{restored.refused:,} refused"] if restored.refused else []
     if not restored.offsets:
-        there = f", {restored.unchanged:,} there already" if restored.unchanged else ""
-        return f"No offset can be given back: {refused}{there}."
+        there = [f"{restored.unchanged:,} there already"] if restored.unchanged else []
+        why = ", ".join([*refused, *there])
+        return f"No offset can be given back{f': {why}' if why else ''}."
     offsets, groups = count(restored.offsets, "offset"), count(restored.groups, "group")
-    return f"{offsets} of {groups} can be given back with the command below ({refused})."
+    why = f" ({refused[0]})" if refused else ""
+    return f"{offsets} of {groups} can be given back with the command below{why}."
 
 
 def steps_of(restored: Restored) -> tuple[str, ...]:
     """Return what the commands do, what they give back and what they refuse, a sentence each."""
-    reasons = ", ".join(
-        f"{number:,} {name.replace('_', ' ')}" for name, number in restored.reasons.items()
-    )
-    refused = f"{count(restored.refused, 'offset is', 'offsets are')} refused"
-    have_several = sum(restored.reasons.values()) > restored.refused
-    several = ", some for several reasons" if have_several else ""
-    why = f" ({reasons}{several}; refused.csv says of each why)" if reasons else ""
-    there = f"{restored.unchanged:,} are there already" if restored.unchanged else ""
-    rest = "; ".join([*([there] if there else []), f"{refused}{why}"])
+    rest = "; ".join(_not_given_back(restored))
     if restored.script is None:
-        return (f"Nothing is given back as of {moment(restored.as_of)}: {rest}.",)
+        why = f": {rest}" if rest else ""
+        return (f"Nothing is given back as of {moment(restored.as_of)}{why}.",)
     given = f"{count(restored.offsets, 'offset')} of {count(restored.groups, 'group')}"
+    why = f"; {rest}" if rest else ""
     return (
-        f"Gives back {given} as of {moment(restored.as_of)}; {rest}.",
+        f"Gives back {given} as of {moment(restored.as_of)}{why}.",
         "Kafka's tools reset groups without members only: stop those of groups that have some.",
         _where(restored),
     )
+
+
+def _not_given_back(restored: Restored) -> Iterator[str]:
+    """Yield how many offsets are there already, and how many are refused and why, if any are."""
+    if restored.unchanged:
+        yield f"{count(restored.unchanged, 'is', 'are')} there already"
+    if not restored.refused:
+        return
+    reasons = ", ".join(
+        f"{number:,} {name.replace('_', ' ')}" for name, number in restored.reasons.items()
+    )
+    have_several = sum(restored.reasons.values()) > restored.refused
+    several = ", some for several reasons" if have_several else ""
+    why = f" ({reasons}{several}; refused.csv says of each why)" if reasons else ""
+    yield f"{count(restored.refused, 'offset is', 'offsets are')} refused{why}"
 
 
 def _where(restored: Restored) -> str:

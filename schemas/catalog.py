@@ -246,7 +246,8 @@ def _view_column(entry: str | _ViewColumn, columns: Mapping[str, Column], view: 
     column = columns.get(given.name)
     is_page = view.startswith(PAGE)
     head = (column and column.head) or head_of(given.name)
-    form = (column.form_on_page if column else "text") if is_page else None
+    # A column that a report makes has no type to tell how its cells are made: it has to say so.
+    form = column.form_on_page if column and is_page else None
     rank = column.rank if column and not is_page else ALWAYS
     return ShownColumn(
         name=given.name,

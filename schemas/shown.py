@@ -28,10 +28,13 @@ FORMS: Final = frozenset({"duration", "time_left", "percent"})
 FORMS_OF_PAGE: Final = frozenset(
     {
         *("group", "name", "partition", "time", "number", "decimal", "share", "bytes", "duration"),
-        *("word", "text"),
+        *("amount", "word", "text"),
     }
 )
-"""How a cell of a page is made: of a group that has a story, another name, a number that is one."""
+"""How a cell of a page is made: of a group that has a story, another name, a number that is one.
+
+An amount is a number that a report has made text of, with the sign of its bound or why it has none.
+"""
 SIGNS_OF_BOUNDS: Final = {
     "at_least": ">= ",
     "at_least_about": ">= ~ ",

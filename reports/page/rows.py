@@ -212,7 +212,8 @@ def _mark(why: str | None) -> Cell:
     return Cell(short, whole="" if short == text else text, tone="warning")
 
 
-NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration")
+NUMBERS: Final = ("number", "decimal", "share", "bytes", "duration", "amount")
+"""Kinds of columns that stand right-aligned."""
 _NEVER: Final = "never"
 _LONGEST_TEXT: Final = 160
 _LONGEST_WORD: Final = 40
@@ -227,7 +228,7 @@ class Shown:
         name: The column.
         head: Its head.
         kind: As `texts.said` has it; or name, group (a name that leads to its story), partition
-            (a number that is a name), time, text.
+            (a number that is a name), amount (a number that is text already), time, text.
         tones: The tone of words.
         bound: The column that says whether a value is exact; None where each is.
     """

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import Workspace
+from schemas.finding_rules import SEVERITIES
 from tests.verdicts.happened import LOST
 from tests.verdicts.truth import read_truth
 
@@ -76,6 +77,28 @@ def test_it_ends_with_1_where_something_critical_is_found(
         f"what costs most began at {worst['since']}."
     )
     assert counts.startswith(f"{summary['findings']['critical']} critical, ")
+
+
+def test_what_costs_most_is_in_one_order_as_text_on_the_page_and_in_the_summary(
+    audited: Audited, workspace: Path
+) -> None:
+    summary = json.loads((workspace / "summary.json").read_text("utf-8"))["incidents"]
+    rows = StoredTables(Workspace(str(workspace))).read("audit_incidents").to_pylist()
+    page = (workspace / "report" / "index.html").read_text("utf-8")
+    verdict = page[page.index('<section id="verdict"') :].partition("</section>")[0]
+    texts = {
+        "text": " ".join(audited.stdout.split()),
+        "page": " ".join(unescape(re.sub(r"<[^>]+>", " ", verdict)).split()),
+    }
+    messages = [each["message"] for each in summary]
+    assert messages == [each["message"] for each in sorted(rows, key=lambda row: row["incident"])]
+    severities = [SEVERITIES.index(each["severity"]) for each in summary]
+    assert len(messages) > 3
+    assert severities == sorted(severities)
+    for name, text in texts.items():
+        places = [text.find(each) for each in messages if each in text]
+        assert len(places) > 3, name
+        assert places == sorted(places), name
 
 
 def test_every_group_that_the_election_cost_commits_is_found_and_no_other(

@@ -155,6 +155,21 @@ def test_groups_come_by_what_it_cost_them(incident: Incident) -> None:
     assert "broker-1: no record that survived names the group" in incident.page
 
 
+def test_numbers_of_the_page_stand_right_aligned_also_those_that_are_bounds(
+    incident: Incident,
+) -> None:
+    table = re.search(r'<table id="costs-table">.*?</table>', incident.page, re.DOTALL)
+    assert table is not None
+    numbers = re.findall(r'<th scope="col" class="n">([^<]*)</th>', table[0])
+    assert numbers == [
+        *("Records read again", "Commits lost", "Partitions", "Given back", "Refused"),
+    ]
+    # The first of them is the head of its row.
+    first = re.findall(r'<th scope="row" class="n">([^<]*)</th>', table[0])
+    assert len(first) == len(re.findall(r'<th scope="row"', table[0]))
+    assert {"365", "cannot tell"} <= set(first)
+
+
 @pytest.mark.parametrize(
     ("lacking", "sentence", "not_said"),
     [

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from tests.verdicts.happened import LOST, REWOUND, WHILE_EMPTY, history_of
-from tests.verdicts.truth import DATA, home_of, read_truth
-from tests.verdicts.witness import Act
+import json
+from pathlib import Path
 
+import pytest
+
+from tests.verdicts.happened import EXPIRED, LOST, REWOUND, WHILE_EMPTY, history_of
+from tests.verdicts.incidents import TIMELINES, timeline_of
+from tests.verdicts.truth import DATA, home_of, read_truth, removals_in
+from tests.verdicts.witness import Act, acts_in
+
+REMOVALS = Path(__file__).parents[1] / "data" / "expiry"
+WITH_TWO_LINES = "kafka-4.3.1-failover"
+"""What brokers answered is told of it, too: `tests/jobs/test_failover_sentences.py` counts anew."""
 KEY = ("orders-app", "orders", 0)
 
 
@@ -22,6 +31,36 @@ def test_a_smaller_commit_is_a_step_back_of_whoever_committed() -> None:
     )
     told = [(each.what, *each.was, *each.became) for each in history.happenings]
     assert told == [(REWOUND, 10, 4), (WHILE_EMPTY, 8, 7)]
+
+
+PARTITIONS = {
+    "kafka-2.0.1-v1": 10,
+    "kafka-3.9.2-classic": 50,
+    "kafka-4.3.1-expiry": 20,
+    "kafka-upgrade-2.0.1-to-3.9.2": 8,
+}
+"""How many the offsets topics have of dumps whose removals by brokers are known, of some."""
+DUMPS = sorted({each.name.removesuffix(".jsonl.gz") for each in TIMELINES.iterdir()})
+
+
+@pytest.mark.parametrize("dump", [each for each in DUMPS if each != WITH_TWO_LINES])
+def test_what_happened_is_what_the_timeline_says(dump: str) -> None:
+    events, count = timeline_of(dump), PARTITIONS.get(dump)
+    rows = []
+    if count:
+        rows = json.loads((REMOVALS / f"removals-{dump}.json").read_text())["offset_tombstones"]
+    there = {row["partition"] for row in rows}
+    truth, history = read_truth(dump), history_of(acts_in(events), removals_in(rows, events))
+    assert truth.ever
+    if count is None:
+        assert history.lives.keys() == truth.ever
+    written, happened = (
+        {each for each in found if count is None or home_of(each.key[0], count) in there}
+        for found in (truth.happenings, history.happenings)
+    )
+    assert happened <= written
+    # Of what the cleaner took with its tombstone brokers answered in the end that it was gone.
+    assert {(each.what, each.is_certain) for each in written - happened} <= {(EXPIRED, False)}
 
 
 def test_what_nobody_answered_may_have_been_done() -> None:

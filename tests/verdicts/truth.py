@@ -352,7 +352,14 @@ def _removals(folder: Path) -> list[Removal]:
         return []
     rows = json.loads(path.read_text("utf-8"))["offset_tombstones"]
     lines = (folder / "timeline.jsonl").read_text("utf-8").splitlines()
-    stops = [event["at"] for event in map(json.loads, lines) if event["event"] in STOPS]
+    return removals_in(rows, map(json.loads, lines))
+
+
+def removals_in(
+    rows: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str, Any]]
+) -> list[Removal]:
+    """Return the tombstones of `removals.json`; brokers of the timeline wrote none once stopped."""
+    stops = [event["at"] for event in events if event["event"] in STOPS]
     last = max(stops, default=0)
     return [
         Removal(

@@ -7,7 +7,7 @@ took effect somewhere in between, and one that was never answered may have taken
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,13 @@ class Act:
 
 def acts_of(timeline: Path) -> list[Act]:
     """Return the acts of a dump in the order in which they were answered."""
-    lines = timeline.read_text("utf-8").splitlines()
-    events = sorted((json.loads(line) for line in lines), key=lambda event: event["at"])
-    return [act for event in events for act in _acts(event)]
+    return acts_in(json.loads(line) for line in timeline.read_text("utf-8").splitlines())
+
+
+def acts_in(events: Iterable[Mapping[str, Any]]) -> list[Act]:
+    """Return the acts of events in the order in which they were answered."""
+    in_order = sorted(events, key=lambda event: event["at"])
+    return [act for event in in_order for act in _acts(event)]
 
 
 def _acts(event: Mapping[str, Any]) -> Iterator[Act]:

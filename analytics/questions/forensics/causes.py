@@ -23,6 +23,7 @@ from schemas import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 
 if TYPE_CHECKING:
     from analytics.questions.forensics.incident import Window
+    from analytics.questions.forensics.removals import Removals
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
     from analytics.tables.parted_table import PartedTable
     from schemas.manifest import Manifest
@@ -303,6 +304,7 @@ def causes_of(
     elections: Sequence[Election],
     last: Mapping[str, datetime],
     untold: tuple[str | None, int],
+    removals: Removals,
 ) -> pa.Table:
     """Return `incident_causes`.
 
@@ -311,6 +313,7 @@ def causes_of(
         elections: Of the time.
         last: Of `last_records`.
         untold: Of `untold_reasons`.
+        removals: What was removed beside offsets: nothing tells by what.
     """
     sums = costs.group_by("verdict", "copy", maintain_order=True).agg(
         pl.col("group_id").n_unique().cast(pl.Int64).alias("groups"),
@@ -322,11 +325,13 @@ def causes_of(
         pl.col("is_at_least").any(),
     )
     of_costs = {(row["verdict"], row["copy"]): row for row in sums.iter_rows(named=True)}
-    keys = dict.fromkeys([*of_costs, *((_cause_of(each)) for each in elections)])
+    apart = [] if removals.are_none else [(CANNOT_TELL, None)]
+    keys = dict.fromkeys([*of_costs, *((_cause_of(each)) for each in elections), *apart])
     rows = [
         {
             **_NOTHING,
             **of_costs.get(key, {}),
+            **(_counts_of(removals) if key in apart else {}),
             **_election_facts(key, elections, last),
             "verdict": key[0],
             "copy": key[1],
@@ -345,6 +350,7 @@ _HAS_REMOVALS: Final = pl.col("removals") > 0
 _NOTHING: Final = {
     **dict.fromkeys(("groups", "commit_groups", "offsets", *_AMOUNTS), 0),
     **dict.fromkeys(("removed_offsets", "removed_groups"), 0),
+    **dict.fromkeys(("deleted_states", "state_groups", "groups_without_offsets"), 0),
     "is_at_least": False,
 }
 _OF_ELECTIONS: Final = {
@@ -352,6 +358,14 @@ _OF_ELECTIONS: Final = {
     **dict.fromkeys(("elected_from", "elected_to", "election_shown_by", "unclean")),
     "surviving_copy": None,
 }
+
+
+def _counts_of(removals: Removals) -> dict[str, int]:
+    return {
+        "deleted_states": removals.share_partitions,
+        "state_groups": removals.share_groups,
+        "groups_without_offsets": removals.groups,
+    }
 
 
 def _cause_of(election: Election) -> tuple[str, str | None]:
@@ -382,6 +396,9 @@ def _election_facts(
     }
 
 
+_TAKEN_AWAY: Final = ("lost_commits", "removed_offsets", "deleted_states")
+
+
 def _dearest_first(row: Row) -> tuple[Any, ...]:
     """Return what sorts causes: elections first, known ones before others, then by their cost.
 
@@ -393,7 +410,7 @@ def _dearest_first(row: Row) -> tuple[Any, ...]:
     is_election = row["partitions"] is not None
     return (
         not is_election,
-        is_untold if is_election else not (row["lost_commits"] or row["removed_offsets"]),
+        is_untold if is_election else not any(row[each] for each in _TAKEN_AWAY),
         is_untold,
         -row["lost_commits"],
         -row["records_again"],

@@ -18,6 +18,7 @@ from analytics.decode.selection import is_name, names_wanted
 from analytics.engine.part_runs import PartAnswer
 from analytics.errors import CannotTellError
 from analytics.gaps.group_completeness import GroupCompleteness
+from analytics.questions.forensics.removals import GROUP_REMOVED, STATE_DELETED
 from analytics.questions.timeline.words import CANNOT_TELL, OFFSET_VERDICTS
 from analytics.replay.dump.choices import BeforeEnd, iso_time
 from analytics.replay.dump.times import first_time, last_time, resolved_time
@@ -35,7 +36,7 @@ OWNERS, OTHERS, BROKERS = "incident_owners", "incident_others", "incident_broker
 AT_ONCE: Final = 600_000
 """So many rows of whole groups are looked at together, about."""
 COORDINATED: Final = (CONSUMER_OFFSETS, SHARE_GROUP_STATE)
-SUFFERED: Final = frozenset({"offset_lost", "offsets_deleted", "deleted"})
+SUFFERED: Final = frozenset({"offset_lost", "offsets_deleted", GROUP_REMOVED, STATE_DELETED})
 """Events by which a group suffers."""
 
 # When an incident was, and what falls into the time around it.

@@ -40,6 +40,7 @@ from analytics.questions.forensics.incident import (
     owners_of,
     time_around,
 )
+from analytics.questions.forensics.removals import removals_without_offsets
 from analytics.questions.question import Answer, Question
 from analytics.questions.restore.question import OF_GROUPS, RESTORE, RestoreSettings
 from analytics.questions.restore.question import OFFSETS as RESTORE_PLAN
@@ -118,17 +119,24 @@ def forensics(state: ReplayedWorkspace, settings: ForensicsSettings) -> Answer:
     # Whoever may have suffered unseen belongs to an incident of which no group was named.
     is_untold = pl.lit(not patterns.groups) & (pl.col("verdict") == CANNOT_TELL)
     judged = happened.verdicts.where(is_theirs | is_untold)
+    events_of_groups = happened.events.where(is_theirs)
     costs = costs_of_offsets(judged, elections)
     of_groups = group_costs(groups, costs, elections, polars_rows(restored.rows(OF_GROUPS).whole()))
     tables = {
         CAUSES: PartedTable.held(
-            causes_of(costs, elections, last_records(state.manifest), untold_reasons(judged))
+            causes_of(
+                costs,
+                elections,
+                last_records(state.manifest),
+                untold_reasons(judged),
+                removals_without_offsets(events_of_groups, costs),
+            )
         ),
         COSTS: PartedTable.held(of_groups),
         OFFSET_VERDICTS: happened.verdicts.where(is_theirs),
         CHANGED_OFFSETS: difference.rows(CHANGED_OFFSETS),
         OWNERS: owners_of(before, after),
-        GROUP_EVENTS: happened.events.where(is_theirs),
+        GROUP_EVENTS: events_of_groups,
         BROKERS: PartedTable.held(brokers_of(state, time.window)),
         OTHERS: others_of(state, groups, happened.verdicts),
         RESTORE_PLAN: restored.rows(RESTORE_PLAN),

@@ -17,6 +17,7 @@ from analytics.questions.forensics.causes import (
     group_costs,
     untold_reasons,
 )
+from analytics.questions.forensics.removals import removals_without_offsets
 from analytics.tables.parted_table import AS_THEY_ARE, PartedTable
 
 T = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
@@ -44,11 +45,28 @@ def verdicts(*rows: Any, parts: int = 1) -> PartedTable:
     return PartedTable(made.schema, pieces, AS_THEY_ARE)
 
 
-def causes(rows: PartedTable, *elections: Election) -> list[dict[str, Any]]:
+def group_events(*rows: tuple[str, str, str | None]) -> PartedTable:
+    nothing = {**dict.fromkeys(arrow_schema("group_events").names), "log": LOG, "complete": True}
+    names = ("group_id", "event", "subject")
+    made = [
+        {**nothing, **dict(zip(names, each, strict=True)), "coordinator_partition": 0}
+        for each in rows
+    ]
+    table = table_of("group_events", made)
+    return PartedTable(table.schema, [table], AS_THEY_ARE)
+
+
+def causes(
+    rows: PartedTable, *elections: Election, events: PartedTable | None = None
+) -> list[dict[str, Any]]:
     costs = costs_of_offsets(rows, elections)
     last = {"broker-1": T - timedelta(minutes=2)}
     found: list[dict[str, Any]] = causes_of(
-        costs, elections, last, untold_reasons(rows)
+        costs,
+        elections,
+        last,
+        untold_reasons(rows),
+        removals_without_offsets(group_events() if events is None else events, costs),
     ).to_pylist()
     return found
 
@@ -112,6 +130,42 @@ def test_a_removal_whose_time_nobody_knows_may_be_of_another_time() -> None:
     assert (untold["removed_offsets"], untold["removed_groups"]) == (1, 1)
     assert (untold["groups"], untold["offsets"]) == (2, 2)
     assert untold["reason"] == "no time is there"
+
+
+def test_removals_that_no_offset_tells_of_are_counted_once_and_by_what_they_took() -> None:
+    events = group_events(
+        ("share", "share_deleted", "jobs-0"),
+        ("share", "share_deleted", "jobs-1"),
+        ("share", "share_deleted", "jobs-1"),
+        ("share", "deleted", None),
+        ("idle", "deleted", None),
+        ("idle", "created", None),
+        ("expired", "deleted", None),
+        ("gone", "deleted", None),
+        ("back", "deleted", None),
+        ("other", "emptied", None),
+    )
+    rows = verdicts(
+        verdict("expired", 0, "expired"),
+        verdict("gone", 0, "cannot_tell", rung="deletion"),
+        verdict("back", 0, "rewound_by_member", cost=500, became=10),
+    )
+    by_verdict = {each["verdict"]: each for each in causes(rows, events=events)}
+    untold = by_verdict["cannot_tell"]
+    assert (untold["deleted_states"], untold["state_groups"]) == (2, 1)
+    # A group whose offsets went is told of with them.
+    assert untold["groups_without_offsets"] == 2
+    assert (untold["groups"], untold["removed_offsets"]) == (1, 1)
+    assert by_verdict["expired"]["groups_without_offsets"] == 0
+
+
+def test_what_was_removed_is_a_cause_though_no_offset_is() -> None:
+    rows = verdicts(verdict("back", 0, "rewound_by_member", cost=500, became=10))
+    moved, alone = causes(rows, events=group_events(("idle", "deleted", None)))
+    assert (moved["verdict"], alone["verdict"]) == ("rewound_by_member", "cannot_tell")
+    assert (alone["groups"], alone["groups_without_offsets"], alone["reason"]) == (0, 1, None)
+    states, _ = causes(rows, events=group_events(("share", "share_deleted", "jobs-0")))
+    assert (states["deleted_states"], states["state_groups"]) == (1, 1)
 
 
 def test_a_loss_that_two_copies_have_is_counted_of_one() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ ELECTION = {
     "groups": 12, "commit_groups": 9, "lost_commits": 26, "unsure_commits": 0,
     "offsets": 35, "records_again": 512, "records_skipped": 0, "is_at_least": True,
     "removed_offsets": 0, "removed_groups": 0, "reason": None, "other_reasons": 0,
+    "deleted_states": 0, "state_groups": 0, "groups_without_offsets": 0,
 }  # fmt: skip
 OTHER = {
     **dict.fromkeys(ELECTION),
@@ -53,6 +55,9 @@ OTHER = {
     "removed_offsets": 0,
     "removed_groups": 0,
     "other_reasons": 0,
+    "deleted_states": 0,
+    "state_groups": 0,
+    "groups_without_offsets": 0,
 }
 UNTOLD = {
     **OTHER,
@@ -124,9 +129,35 @@ def test_of_removals_it_is_said_that_they_were_and_not_by_what() -> None:
     one = said({**removed, "offsets": 3, "removed_offsets": 1, "reason": "records are missing"})
     assert "1 offset of 2 groups was removed; cannot tell whether it expired or was" in one
     assert one.endswith(
-        "cannot tell what happened to 2 more: records are missing. No offset can be given back: "
-        "none refused."
+        "cannot tell what happened to 2 more: records are missing. No offset can be given back."
     )
+
+
+REMOVED_APART = {**UNTOLD, "groups": 0, "offsets": 0, "reason": None}
+
+
+def test_share_groups_that_lost_their_state_are_counted_and_so_are_groups_without_offsets() -> None:
+    states = {**REMOVED_APART, "deleted_states": 8, "state_groups": 2}
+    assert sentences_of([states], COPIES, NOTHING_BACK)[0] == (
+        "The state of 8 share partitions of 2 share groups was deleted."
+    )
+    alone = {**REMOVED_APART, "groups_without_offsets": 2}
+    assert sentences_of([alone], COPIES, NOTHING_BACK)[0] == (
+        "2 groups were removed without a committed offset; cannot tell whether they were deleted "
+        "or a cleanup removed them: no record shows it."
+    )
+    both = {**states, "groups_without_offsets": 1}
+    assert "was deleted; 1 more group was removed without" in said(both)
+
+
+def test_what_was_removed_apart_hides_nothing_else_that_cannot_be_told() -> None:
+    both = {**UNTOLD, "groups_without_offsets": 1}
+    assert "a cleanup removed it: no record shows it; cannot tell what happened to 1 gr" in said(
+        both
+    )
+    removed = {**both, "removed_offsets": 3, "removed_groups": 1, "reason": None}
+    assert said(removed).startswith("3 offsets of 1 group were removed; cannot tell whether they")
+    assert "1 more group was removed without" in said(removed)
 
 
 def test_an_election_of_which_nobody_has_the_other_line_is_said_and_not_judged() -> None:
@@ -138,7 +169,7 @@ def test_an_election_of_which_nobody_has_the_other_line_is_said_and_not_judged()
 
 
 def test_where_nothing_happened_nothing_is_known_to_be_lost() -> None:
-    assert said() == f"{NOTHING} No offset can be given back: none refused."
+    assert said() == f"{NOTHING} No offset can be given back."
 
 
 BACK = Restored(T1, 11, 5, 2, 16, {"above_log_end": 8, "share_group": 6}, "/in '1'/commands.sh")
@@ -153,6 +184,22 @@ def test_what_is_given_back_and_refused_is_counted_and_the_command_can_be_pasted
     dry, execute = commands_of(BACK)
     assert dry == "BOOTSTRAP_SERVER=host:port sh '/in '\"'\"'1'\"'\"'/commands.sh'"
     assert execute == f"{dry} --execute"
+
+
+def test_where_nothing_is_refused_no_refusal_is_named() -> None:
+    whole = replace(BACK, refused=0, unchanged=0, reasons={})
+    assert said(ELECTION, restored=whole).endswith(
+        "11 offsets of 5 groups can be given back with the command below."
+    )
+    assert steps_of(whole)[0] == "Gives back 11 offsets of 5 groups as of 2026-11-21T09:18:11.244Z."
+    assert steps_of(NOTHING_BACK) == ("Nothing is given back as of 2026-11-21T09:18:11.244Z.",)
+    there = replace(NOTHING_BACK, unchanged=1)
+    assert said(restored=there).endswith("No offset can be given back: 1 there already.")
+    assert steps_of(there)[0].endswith("244Z: 1 is there already.")
+    refused = replace(NOTHING_BACK, refused=3, reasons={"share_group": 3})
+    assert steps_of(refused)[0].endswith(
+        ": 3 offsets are refused (3 share group; refused.csv says of each why)."
+    )
 
 
 def test_a_script_in_a_store_is_copied_and_not_run_there() -> None:

@@ -109,8 +109,15 @@ def test_a_page_has_words_for_heads_and_cells_as_types_and_units_have_them() -> 
 
 
 def test_a_cell_of_a_page_has_a_form_that_pages_know() -> None:
-    with pytest.raises(SchemaError, match="a form is one of bytes, decimal"):
+    with pytest.raises(SchemaError, match="a form is one of amount, bytes, decimal"):
         table_of(views={"page": [{"name": "lag_ms", "as": "percent"}]})
+
+
+def test_a_cell_of_a_page_that_a_report_makes_has_no_type_and_names_its_form() -> None:
+    made = {"name": "lag", "from": ["lag_ms", "lag_bound"], "head": "Lag"}
+    with pytest.raises(SchemaError, match="a form is one of"):
+        table_of(views={"page": [made]})
+    assert table_of(views={"page": [{**made, "as": "amount"}]}).view("page").columns[0].sources
 
 
 @pytest.mark.parametrize("unit", ["seconds", "MS"])

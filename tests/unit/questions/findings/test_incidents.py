@@ -264,6 +264,20 @@ def test_what_takes_offsets_away_comes_before_what_concerns_more_groups_and_does
     ]
 
 
+def test_what_waits_at_a_cost_comes_before_what_cost_more_until_a_team_says_otherwise() -> None:
+    beyond = [finding(each, "offsets_beyond_end", severity="critical") for each in "ab"]
+    rule = next(each for each in finding_rules() if each.name == "removal_unexplained")
+    order = []
+    for settings in ({}, {"severity": "critical"}):
+        severity = rule.configured(settings).severity
+        removed = [finding(each, rule.name, severity=severity) for each in "cdefghijk"]
+        order.append([each.parts[0].rule for each in incidents([*removed, *beyond])])
+    assert order == [
+        ["offsets_beyond_end", "removal_unexplained"],
+        ["removal_unexplained", "offsets_beyond_end"],
+    ]
+
+
 def test_a_part_that_is_less_severe_than_its_incident_brings_it_no_further() -> None:
     beyond = [
         finding(each, "offsets_beyond_end", topic="orders", severity="critical")
