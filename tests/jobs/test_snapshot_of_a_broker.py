@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.maven
 
-RELEASES = ("3.9.2", "4.4.0")
-"""The last before brokers wrote share state, and the newest."""
+RELEASES = ("3.9.2", "4.2.1", "4.4.0")
+"""The last before brokers wrote share state, one between, and the newest."""
 SEED = 7
 """Its settings have the cleaner come while the clients act."""
 SECONDS = 25
