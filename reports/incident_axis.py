@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from schemas.manifest import Manifest
 
 
-WIDTH: Final = 560
+NARROW: Final = 200
+BROAD: Final = 960
+"""Widths in which it is drawn, for a telephone and for a screen: text is legible on both."""
+_ENLARGED: Final = 1.4
 MARKS: Final = {
     "election": INK,
     "last commit that was lost": BLUE,
@@ -60,6 +63,8 @@ def incident_over_time(
 ) -> str:
     """Return a row a copy and a group: bars of what logs hold, and marks of what happened.
 
+    It is drawn twice, and the stylesheet shows the drawing that fits the window.
+
     Args:
         lanes: Names of the rows, in order.
         logs: `lane`, `from`, `to` (ISO 8601): the first and the last record of a stretch.
@@ -70,13 +75,14 @@ def incident_over_time(
     y = alt.Y("lane:N", sort=None, scale=alt.Scale(domain=list(lanes)), axis=names())
     scale = utc()
     scale.domain = list(span)
-    x = alt.X("at:T", scale=scale, axis=times(span))
+    axis = times(span)
+    x = alt.X("at:T", scale=scale, axis=axis)
     kinds = [each for each in MARKS if each in {row["what"] for row in marks}]
     colours = alt.Scale(domain=kinds, range=[MARKS[each] for each in kinds])
     layers: list[alt.Chart] = []
     if logs:
         bars = alt.Chart(data(logs)).mark_bar(color=BLUE, opacity=0.35, height=10, clip=True)
-        layers.append(bars.encode(x=alt.X("from:T", scale=scale, axis=times(span)), x2="to:T", y=y))
+        layers.append(bars.encode(x=alt.X("from:T", scale=scale, axis=axis), x2="to:T", y=y))
         # A log of one record is a point: no bar is there to be seen.
         ends = [{"lane": row["lane"], "at": row[end]} for row in logs for end in ("from", "to")]
         points = alt.Chart(data(ends)).mark_tick(color=BLUE, thickness=2, height=14, clip=True)
@@ -95,7 +101,18 @@ def incident_over_time(
         )
     )
     chart = alt.layer(*layers)
-    return svg_of(chart, anchor, height=ROW * max(2, len(lanes)), width=WIDTH)
+    height = ROW * max(2, len(lanes))
+    narrow = svg_of(chart, f"{anchor}-narrow", height=height, width=NARROW, legend_columns=1)
+    axis.tickCount = 12
+    broad = svg_of(
+        chart,
+        f"{anchor}-broad",
+        height=height,
+        width=BROAD,
+        legend_columns=len(kinds),
+        enlarged=_ENLARGED,
+    )
+    return f'<div class="narrow">{narrow}</div><div class="broad">{broad}</div>'
 
 
 _MOST_GROUPS: Final = 12
