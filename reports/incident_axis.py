@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from schemas.manifest import Manifest
 
 
-NARROW: Final = 200
-BROAD: Final = 960
+_NARROW: Final = 200
+_BROAD: Final = 960
 """Widths in which it is drawn, for a telephone and for a screen: text is legible on both."""
 _ENLARGED: Final = 1.4
 MARKS: Final = {
@@ -60,10 +60,10 @@ def incident_over_time(
     marks: Sequence[Row],
     span: tuple[str, str],
     anchor: str,
+    *,
+    is_broad: bool,
 ) -> str:
     """Return a row a copy and a group: bars of what logs hold, and marks of what happened.
-
-    It is drawn twice, and the stylesheet shows the drawing that fits the window.
 
     Args:
         lanes: Names of the rows, in order.
@@ -71,11 +71,14 @@ def incident_over_time(
         marks: `lane`, `at` (ISO 8601), `what` (of `MARKS`).
         span: From when to when the axis goes (ISO 8601).
         anchor: Of the figure.
+        is_broad: It is for a screen; otherwise for a telephone.
     """
     y = alt.Y("lane:N", sort=None, scale=alt.Scale(domain=list(lanes)), axis=names())
     scale = utc()
     scale.domain = list(span)
     axis = times(span)
+    if is_broad:
+        axis.tickCount = 12
     x = alt.X("at:T", scale=scale, axis=axis)
     kinds = [each for each in MARKS if each in {row["what"] for row in marks}]
     colours = alt.Scale(domain=kinds, range=[MARKS[each] for each in kinds])
@@ -101,18 +104,14 @@ def incident_over_time(
         )
     )
     chart = alt.layer(*layers)
-    height = ROW * max(2, len(lanes))
-    narrow = svg_of(chart, f"{anchor}-narrow", height=height, width=NARROW, legend_columns=1)
-    axis.tickCount = 12
-    broad = svg_of(
+    return svg_of(
         chart,
-        f"{anchor}-broad",
-        height=height,
-        width=BROAD,
-        legend_columns=len(kinds),
+        anchor,
+        height=ROW * max(2, len(lanes)),
+        width=_BROAD if is_broad else _NARROW,
+        legend_columns=len(kinds) if is_broad else 1,
         enlarged=_ENLARGED,
     )
-    return f'<div class="narrow">{narrow}</div><div class="broad">{broad}</div>'
 
 
 _MOST_GROUPS: Final = 12
@@ -187,9 +186,10 @@ def axis_of(rows: AxisRows, manifest: Manifest) -> tuple[Figure, ...]:
     ]
     anchor = "incident-axis"
     span = at(begin), at(rows.end)
-    svg = incident_over_time(lanes, bars, marks, span, anchor)
+    svg = incident_over_time(lanes, bars, marks, span, anchor, is_broad=False)
+    broad = incident_over_time(lanes, bars, marks, span, f"{anchor}-broad", is_broad=True)
     says = _description(logs, elections, happened, marks)
-    return (Figure(anchor, "The incident on one time axis (UTC)", says, svg),)
+    return (Figure(anchor, "The incident on one time axis (UTC)", says, svg, broad),)
 
 
 def logs_of(manifest: Manifest) -> dict[str, tuple[datetime, datetime]]:

@@ -290,7 +290,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - of any type
         return {
             key: _plain(each)
             for key, each in value.items()
-            if key != "svg" and each not in ("", None)
+            if key not in ("svg", "broad") and each not in ("", None)
         }
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
