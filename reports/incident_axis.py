@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from schemas.manifest import Manifest
 
 
-WIDTH: Final = 560
+_NARROW: Final = 200
+_BROAD: Final = 960
+"""Widths in which it is drawn, for a telephone and for a screen: text is legible on both."""
+_ENLARGED: Final = 1.4
 MARKS: Final = {
     "election": INK,
     "last commit that was lost": BLUE,
@@ -57,6 +60,8 @@ def incident_over_time(
     marks: Sequence[Row],
     span: tuple[str, str],
     anchor: str,
+    *,
+    is_broad: bool,
 ) -> str:
     """Return a row a copy and a group: bars of what logs hold, and marks of what happened.
 
@@ -66,17 +71,21 @@ def incident_over_time(
         marks: `lane`, `at` (ISO 8601), `what` (of `MARKS`).
         span: From when to when the axis goes (ISO 8601).
         anchor: Of the figure.
+        is_broad: It is for a screen; otherwise for a telephone.
     """
     y = alt.Y("lane:N", sort=None, scale=alt.Scale(domain=list(lanes)), axis=names())
     scale = utc()
     scale.domain = list(span)
-    x = alt.X("at:T", scale=scale, axis=times(span))
+    axis = times(span)
+    if is_broad:
+        axis.tickCount = 12
+    x = alt.X("at:T", scale=scale, axis=axis)
     kinds = [each for each in MARKS if each in {row["what"] for row in marks}]
     colours = alt.Scale(domain=kinds, range=[MARKS[each] for each in kinds])
     layers: list[alt.Chart] = []
     if logs:
         bars = alt.Chart(data(logs)).mark_bar(color=BLUE, opacity=0.35, height=10, clip=True)
-        layers.append(bars.encode(x=alt.X("from:T", scale=scale, axis=times(span)), x2="to:T", y=y))
+        layers.append(bars.encode(x=alt.X("from:T", scale=scale, axis=axis), x2="to:T", y=y))
         # A log of one record is a point: no bar is there to be seen.
         ends = [{"lane": row["lane"], "at": row[end]} for row in logs for end in ("from", "to")]
         points = alt.Chart(data(ends)).mark_tick(color=BLUE, thickness=2, height=14, clip=True)
@@ -95,7 +104,14 @@ def incident_over_time(
         )
     )
     chart = alt.layer(*layers)
-    return svg_of(chart, anchor, height=ROW * max(2, len(lanes)), width=WIDTH)
+    return svg_of(
+        chart,
+        anchor,
+        height=ROW * max(2, len(lanes)),
+        width=_BROAD if is_broad else _NARROW,
+        legend_columns=len(kinds) if is_broad else 1,
+        enlarged=_ENLARGED,
+    )
 
 
 _MOST_GROUPS: Final = 12
@@ -170,9 +186,10 @@ def axis_of(rows: AxisRows, manifest: Manifest) -> tuple[Figure, ...]:
     ]
     anchor = "incident-axis"
     span = at(begin), at(rows.end)
-    svg = incident_over_time(lanes, bars, marks, span, anchor)
+    svg = incident_over_time(lanes, bars, marks, span, anchor, is_broad=False)
+    broad = incident_over_time(lanes, bars, marks, span, f"{anchor}-broad", is_broad=True)
     says = _description(logs, elections, happened, marks)
-    return (Figure(anchor, "The incident on one time axis (UTC)", says, svg),)
+    return (Figure(anchor, "The incident on one time axis (UTC)", says, svg, broad),)
 
 
 def logs_of(manifest: Manifest) -> dict[str, tuple[datetime, datetime]]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from reports.layout.output_format import OutputFormat
 from reports.layout.section import as_main, table_section
-from reports.plain_text import count, printable
+from reports.plain_text import count, paragraphs, printable
 from reports.row_formats import Text, inert, render, rendered
 
 COMMANDS: Final = "commands.sh"
@@ -125,7 +125,13 @@ def restore_text(
     text = _render_plan(
         rows, tables["restore_plan"], output_format, metadata, with_offsets=with_offsets
     )
-    return text if output_format.is_for_programs else "\n".join(["".join(text), *notes])
+    return (
+        text
+        if output_format.is_for_programs
+        else "\n".join(
+            ["".join(text), *(paragraphs([each], output_format.width) for each in notes)]
+        )
+    )
 
 
 def _starts(names: pa.ChunkedArray) -> dict[str, tuple[int, int]]:

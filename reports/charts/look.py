@@ -66,6 +66,8 @@ def svg_of(
     *,
     height: int,
     width: int = WIDTH,
+    legend_columns: int = 2,
+    enlarged: float = _ENLARGED,
 ) -> str:
     """Return a chart as an SVG that stands alone in a page.
 
@@ -74,6 +76,8 @@ def svg_of(
         anchor: Makes its ids differ from those of other charts.
         height: Of what is drawn, in pixels.
         width: Likewise.
+        legend_columns: How many words of a legend stand side by side.
+        enlarged: So many times as large as it was drawn it is at most, where there is room.
     """
     sized = chart.properties(width=width, height=height, background="transparent")
     drawn = sized.configure(
@@ -100,16 +104,16 @@ def svg_of(
             labelFontSize=12,
             symbolSize=70,
             labelLimit=_NO_LIMIT,
-            columns=2,
+            columns=legend_columns,
             columnPadding=26,
         ),
         text=alt.MarkConfig(color=INK, fontSize=12),
     )
     svg: str = vl_convert.vegalite_to_svg(drawn.to_dict(validate=False))
-    return _alone(svg, anchor)
+    return _alone(svg, anchor, enlarged)
 
 
-def _alone(svg: str, anchor: str) -> str:
+def _alone(svg: str, anchor: str, enlarged: float) -> str:
     """Return an SVG with ids of its own; what it shows is said beside it."""
     names: dict[str, str] = {}
 
@@ -120,7 +124,7 @@ def _alone(svg: str, anchor: str) -> str:
 
     plain = _IDS.sub(renamed, _ARIA.sub("", svg))
     size = _SIZE.search(plain)
-    most = round(float(size[1]) * _ENLARGED) if size else WIDTH
+    most = round(float(size[1]) * enlarged) if size else WIDTH
     begins = f'<svg aria-hidden="true" focusable="false" style="max-width:{most}px" '
     return plain.replace("<svg ", begins, 1)
 
@@ -157,7 +161,7 @@ def over_time(rows: Sequence[Row]) -> alt.X:
 
 def names(title: str | None = None) -> alt.Axis:
     """Return an axis of names, a row each."""
-    return alt.Axis(title=title, grid=False, ticks=False, domain=False, labelPadding=6)
+    return alt.Axis(title=title, grid=False, ticks=False, domain=False, labelPadding=10)
 
 
 def a_row_each(name: str) -> alt.Y:

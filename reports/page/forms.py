@@ -86,31 +86,46 @@ def _template(name: str) -> Template:
     environment.filters["drawn"] = _drawn
     environment.filters["in_cell"] = _in_cell
     environment.filters["unbroken"] = _unbroken
+    environment.filters["words"] = _words
     environment.globals["all_told"] = _ALL_TOLD
     return environment.get_template(name)
 
 
 _SIGN: Final = r"(?:&[lg]t;= )?(?:~ )?"
-_UNBROKEN: Final = re.compile(
+_VALUES: Final = (
     rf"(?P<date>{_SIGN}\d{{4}}-\d\d-\d\dT)(?P<clock>\d\d:\d\d[\d:.]*Z?)"
     rf"|{_SIGN}\b\d+ (?:d|h|min|s|ms)\b(?: \d+ (?:h|min|s)\b)?"
+    rf"|{_SIGN}\b\d[\d,.]* (?:[kMGTPE]i?)?B\b"
     r"|&[lg]t;= (?:~ )?\d[\d,.]*"
 )
-"""Times, lengths of time and bounds with their sign, in what is escaped: no line ends in them."""
+_UNBROKEN: Final = re.compile(_VALUES)
+"""Times, lengths of time, sizes and bounds with their sign, in what is escaped: no line ends in
+them."""
+_UNBROKEN_IN_SENTENCE: Final = re.compile(rf"{_VALUES}|\b[\w.]{{1,30}}-\d{{1,10}}\b")
+"""Likewise, and names that end in a number: `broker-1`, `__consumer_offsets-9`."""
+_BLANKS: Final = re.compile(r"(\s+)")
 
 
 def _unbroken(text: str) -> Markup:
     """Return a sentence in which no line ends within a time or behind the sign of a bound."""
-    return _spanned(text, lambda match: f"{_SPAN}{match[0]}</span>")
+    return _spanned(text, lambda match: f"{_SPAN}{match[0]}</span>", _UNBROKEN_IN_SENTENCE)
+
+
+def _words(command: str) -> Markup:
+    """Return a command of which a line ends between words alone, not at the hyphens of options."""
+    parts = _BLANKS.split(str(escape(command)))
+    spanned = (f'<span class="p">{each}</span>' if "-" in each else each for each in parts)
+    # What is escaped has no brackets, as in `_spanned`.
+    return Markup("".join(spanned))  # noqa: S704
 
 
 def _in_cell(text: str) -> Markup:
-    """Return the same of a cell, which is narrow: behind a date a time may go on below."""
+    """Return the same of a cell: where it is narrow, a time may go on below its date."""
 
     def spanned(match: re.Match[str]) -> str:
         if match["date"] is None:
             return f"{_SPAN}{match[0]}</span>"
-        return f"{_SPAN}{match['date']}</span><wbr>{match['clock']}"
+        return f"{_SPAN}{match['date']}<wbr>{match['clock']}</span>"
 
     return _spanned(text, spanned)
 
@@ -118,9 +133,11 @@ def _in_cell(text: str) -> Markup:
 _SPAN: Final = '<span class="t">'
 
 
-def _spanned(text: str, spanned: Callable[[re.Match[str]], str]) -> Markup:
+def _spanned(
+    text: str, spanned: Callable[[re.Match[str]], str], of: re.Pattern[str] = _UNBROKEN
+) -> Markup:
     # What is escaped has no brackets: what is put in has no text of a dump but what matched.
-    return Markup(_UNBROKEN.sub(spanned, str(escape(text))))  # noqa: S704
+    return Markup(of.sub(spanned, str(escape(text))))  # noqa: S704
 
 
 def _drawn(svg: Any) -> Markup:  # noqa: ANN401 - as jinja hands it over
@@ -273,7 +290,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - of any type
         return {
             key: _plain(each)
             for key, each in value.items()
-            if key != "svg" and each not in ("", None)
+            if key not in ("svg", "broad") and each not in ("", None)
         }
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]

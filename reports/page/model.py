@@ -57,12 +57,14 @@ class Figure:
         title: What it shows.
         says: The same in words, for who does not see it.
         svg: The drawing; without it nothing is shown.
+        broad: The same for a broad window, where that is another one: the stylesheet shows one.
     """
 
     anchor: str
     title: str
     says: str
     svg: str
+    broad: str = ""
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,14 @@ def test_nothing_is_wider_than_the_window(
     assert window.run("return document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_short_word_is_broken(window: Browser, docs: Path, path: str, width: int) -> None:
+    window.show(width)
+    window.open(docs / path)
+    assert window.broken(r"(?<!\S)[A-Za-z0-9]{2,10}(?!\S)", "th") == []
+
+
 def test_the_index_leads_to_a_page_and_the_page_back(window: Browser, docs: Path) -> None:
     window.open(docs / "index.html")
     window.run("document.querySelector('td a').click()")

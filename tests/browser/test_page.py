@@ -88,6 +88,91 @@ def test_nothing_is_wider_than_the_window(window: Browser, page: Path, width: in
     assert window.run("return document.documentElement.scrollWidth") == width
 
 
+VALUES = r"(?:>= |< |~ )*(?:\d{4}-\d\d-\d\dT[\d:.]+Z|\d+ (?:d|h|min|s|ms|kB|MB)\b)|>= \S+"
+SHORT_WORDS = r"\b(?<!\S)[A-Za-z]{2,10}\b"
+OPENED = "for (const each of document.querySelectorAll('details')) each.open = true"
+
+
+@pytest.mark.parametrize(
+    ("width", "whole"),
+    [
+        (360, ".t, td.n"),
+        *(pytest.param(each, "td.n", marks=pytest.mark.long) for each in (1280, 1920)),
+    ],
+)
+def test_no_time_number_bound_or_short_word_goes_on_in_the_next_line(
+    window: Browser, page: Path, width: int, whole: str
+) -> None:
+    """In between, and beside charts, the clock of a time in a cell stands below the date."""
+    window.show(width)
+    window.open(page)
+    window.run(OPENED)
+    assert window.broken(f"{VALUES}|{SHORT_WORDS}", whole) == []
+
+
+@pytest.mark.parametrize("width", [1280, pytest.param(1920, marks=pytest.mark.long)])
+def test_nothing_scrolls_sideways_where_there_is_room(
+    window: Browser, page: Path, width: int
+) -> None:
+    window.show(width)
+    window.open(page)
+    window.run(OPENED)
+    wide = window.run(
+        "return [...document.querySelectorAll('.scroll')]"
+        ".filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
+    )
+    assert wide == []
+    assert window.run("return document.querySelector('main').clientWidth") > width * 0.9
+
+
+@pytest.mark.parametrize("width", [1920, pytest.param(360, marks=pytest.mark.long)])
+def test_charts_are_as_wide_as_their_place(window: Browser, page: Path, width: int) -> None:
+    window.show(width)
+    window.open(page)
+    window.run(OPENED)
+    shares = window.run(
+        "return [...document.querySelectorAll('.chart svg')].filter(each => "
+        "each.checkVisibility()).map(each => each.getBoundingClientRect().width / "
+        "each.closest('figure').getBoundingClientRect().width)"
+    )
+    assert shares
+    assert min(shares) > 0.75
+
+
+def test_the_caption_of_a_table_that_scrolls_is_on_a_narrow_screen(
+    window: Browser, page: Path
+) -> None:
+    window.show(360)
+    window.open(page)
+    window.run(OPENED)
+    right = "Math.max(...[...document.querySelectorAll('caption span')].map(each => "
+    assert window.run(f"return {right}each.getBoundingClientRect().right))") <= 360
+
+
+@pytest.mark.parametrize(
+    "is_dark", [pytest.param(False, marks=pytest.mark.long), True], ids=["light", "dark"]
+)
+def test_texts_of_charts_stand_out(window: Browser, page: Path, is_dark: bool) -> None:
+    """Axe looks at no text of a drawing."""
+    window.show(1280, is_dark=is_dark)
+    window.open(page)
+    window.run(OPENED)
+    least = window.run(
+        """
+        const numbers = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+        const light = colour => numbers(colour).map(each => each / 255)
+          .map(each => each <= .04045 ? each / 12.92 : ((each + .055) / 1.055) ** 2.4)
+          .reduce((sum, each, n) => sum + each * [.2126, .7152, .0722][n], 0);
+        return [...document.querySelectorAll(".chart text")].map(each => {
+          const of = [getComputedStyle(each).fill,
+            getComputedStyle(each.closest("figure")).backgroundColor].map(light).sort();
+          return (Math.max(...of) + .05) / (Math.min(...of) + .05);
+        }).reduce((least, each) => Math.min(least, each), 21);
+        """
+    )
+    assert 4.5 <= least < 21
+
+
 def test_every_link_leads_to_something_that_is_then_seen(window: Browser, page: Path) -> None:
     window.show(1280)
     window.open(page)
@@ -238,18 +323,6 @@ def test_a_person_sorts_by_a_column_with_the_keyboard_alone(audit: Browser) -> N
     assert audit.errors() == []
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
-def test_no_table_scrolls_sideways_where_there_is_room(audit: Browser, width: int) -> None:
-    audit.show(width)
-    audit.run("for (const each of document.querySelectorAll('details')) each.open = true")
-    wide = audit.run(
-        "return [...document.querySelectorAll('.scroll')]"
-        ".filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
-    )
-    assert wide == []
-    assert audit.run("return document.querySelector('main').clientWidth") > width * 0.9
-
-
 @pytest.mark.parametrize("table", ["groups-table", "lag-table"])
 def test_on_a_narrow_screen_the_lag_is_on_it(audit: Browser, table: str) -> None:
     audit.show(360)
@@ -290,3 +363,23 @@ def test_printed_what_is_closed_stays_closed(audit: Browser) -> None:
     assert seen(audit, ".story .inside") == []
     audit.run("document.querySelector('.topic').open = true")
     assert len(seen(audit, ".story .inside")) == 1
+    # Nor is it offered to be opened.
+    assert seen(audit, "details.do > summary") == []
+
+
+def test_of_an_axis_that_is_drawn_twice_one_drawing_is_seen(
+    window: Browser, failover_incident: Path
+) -> None:
+    for width, media, drawing in (
+        (360, "", "narrow"),
+        (1280, "", "broad"),
+        (1920, "", "broad"),
+        (800, "print", "broad"),
+    ):
+        window.show(width, media=media)
+        window.open(failover_incident / "report" / "incident.html")
+        shown = window.run(
+            "return [...document.querySelectorAll('#axis .chart')]"
+            ".filter(each => each.checkVisibility()).map(each => each.classList[1])"
+        )
+        assert shown == [drawing]

@@ -26,6 +26,7 @@ from jobs.asking import PHRASING
 from jobs.audit.run import NEEDS
 from jobs.cli.console import Console
 from jobs.workspaces.replayed import replayed
+from tests.support.page_text import without_spans
 
 if TYPE_CHECKING:
     from analytics.replayed.replayed_workspace import ReplayedWorkspace
@@ -143,7 +144,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def _without_command(page: Path) -> str:
     """Return a page without the command that made it, which names its folder."""
     command = r"<code>groupscope audit [^<]*</code></pre>\n<p>Every"
-    text, count = re.subn(command, "", page.read_text("utf-8"))
+    text, count = re.subn(command, "", without_spans(page.read_text("utf-8")))
     assert count == 1
     return text
 

@@ -23,6 +23,7 @@ from analytics.questions.restore import question as restore_question
 from analytics.questions.timeline import question as timeline_question
 from reports.incident_summary import Restored, sentences_of
 from tests.conftest import ELECTION
+from tests.support.page_text import without_spans
 from tests.verdicts.happened import (
     EXPIRED,
     GROUP_DELETED,
@@ -65,7 +66,7 @@ def incident(
     said = json.loads(failover_incident.with_name("said.json").read_text("utf-8"))
     assert said["code"] == 0, said["stderr"]
     rows = json.loads((failover_incident / "incident.json").read_text("utf-8"))
-    page = (failover_incident / "report" / "incident.html").read_text("utf-8")
+    page = without_spans((failover_incident / "report" / "incident.html").read_text("utf-8"))
     return Incident(failover_incident, rows, page)
 
 

@@ -17,6 +17,27 @@ _OWN_PAGES = ("chrome:", "data:,")
 _STARTED = "was started successfully on port "
 VIOLATIONS = "resultTypes: ['violations'], selectors: false"
 """Options of axe: of what is sound, which is nearly all of a page, no place is written down."""
+_BROKEN = """
+const pattern = new RegExp(arguments[0], "g"), broken = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const lines = range => new Set([...range.getClientRects()].filter(each => each.width > 0)
+  .map(each => Math.round(each.top))).size;
+for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+  if (!node.parentElement.checkVisibility() || node.parentElement.closest("svg")) continue;
+  for (const match of node.data.matchAll(pattern)) {
+    const range = document.createRange();
+    range.setStart(node, match.index);
+    range.setEnd(node, match.index + match[0].length);
+    if (lines(range) > 1) broken.push(match[0]);
+  }
+}
+for (const each of document.querySelectorAll(arguments[1])) {
+  const range = document.createRange();
+  range.selectNodeContents(each);
+  if (lines(range) > 1) broken.push(each.textContent);
+}
+return [...new Set(broken)];
+"""
 _ARGUMENTS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -64,6 +85,16 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
+
+    def broken(self, pattern: str, selector: str) -> list[str]:
+        """Return what is shown in more than one line, and should not be.
+
+        Args:
+            pattern: Of texts that are to stand in one line.
+            selector: Of elements that are.
+        """
+        found: list[str] = self.run(_BROKEN, pattern, selector)
+        return found
 
     def picture(self, top: int = 0, height: int = 900) -> bytes:
         """Return a part of the page as PNG."""

@@ -63,6 +63,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         [{"lane": NAMES[1], "at": TIMES[0], "what": each} for each in ("election", "lost")],
         TIMES,
         name,
+        is_broad=True,
     ),
     "lags_over_time": lambda name: lags_over_time(
         [{"group": group, "at": at, "lag": 7} for group, at in PAIRS], name
