@@ -125,12 +125,22 @@ def test_its_settings_are_those_of_the_brokers_file(
     assert all(each.configs is not None for each in snapshot.topics)
 
 
+def committed_rows(groupscope: Groupscope, source: Path) -> list[dict[str, Any]]:
+    """Rows of `lag` of what was committed.
+
+    Not of what is assigned and never was: members of clients that were killed leave one by one, and
+    what is assigned is another thing after each.
+    """
+    rows = json.loads(groupscope("lag", source, "--format", "json").stdout)["rows"]
+    return [each for each in rows if each["committed_offset"] is not None]
+
+
 def lags_of(groupscope: Groupscope, source: Path) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """By group and partition, where it is and where the log starts and ends."""
     names = ("committed_offset", "log_start_offset", "log_end_offset")
     return {
         (each["group_id"], each["topic"], each["partition"]): tuple(each[name] for name in names)
-        for each in json.loads(groupscope("lag", source, "--format", "json").stdout)["rows"]
+        for each in committed_rows(groupscope, source)
         # Of internal topics the disk has records, and no ends for those who read them.
         if each["topic"] not in INTERNAL
     }
@@ -151,17 +161,11 @@ def test_lag_is_that_of_the_disk(groupscope: Groupscope, taken: tuple[Path, Path
 
 
 def committed_of(groupscope: Groupscope, source: Path) -> dict[tuple[Any, ...], Any]:
-    """Committed offsets by group and partition.
-
-    Not what is assigned and was never committed: members of clients that were killed leave one by
-    one, and what is assigned is another thing after each.
-    """
-    shown = json.loads(groupscope("lag", source, "--format", "json").stdout)["rows"]
+    """Committed offsets by group and partition."""
     names = ("group_id", "topic", "partition")
     return {
         tuple(each[name] for name in names): each["committed_offset"]
-        for each in shown
-        if each["committed_offset"] is not None
+        for each in committed_rows(groupscope, source)
     }
 
 
