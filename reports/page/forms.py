@@ -85,6 +85,7 @@ def _template(name: str) -> Template:
     # SVGs are our own, and their texts are escaped by who drew them.
     environment.filters["drawn"] = _drawn
     environment.filters["in_cell"] = _in_cell
+    environment.filters["prose"] = _prose
     environment.filters["unbroken"] = _unbroken
     environment.filters["words"] = _words
     environment.globals["all_told"] = _ALL_TOLD
@@ -117,6 +118,14 @@ def _words(command: str) -> Markup:
     spanned = (f'<span class="p">{each}</span>' if "-" in each else each for each in parts)
     # What is escaped has no brackets, as in `_spanned`.
     return Markup("".join(spanned))  # noqa: S704
+
+
+def _prose(text: str) -> Markup:
+    """Return our own words, in which backticks enclose a command, an option or a file."""
+    parts = text.split("`")
+    written = [_words(each) if at % 2 else _unbroken(each) for at, each in enumerate(parts)]
+    written[1::2] = [Markup("<code>{}</code>").format(each) for each in written[1::2]]
+    return Markup("").join(written)
 
 
 def _in_cell(text: str) -> Markup:

@@ -379,3 +379,13 @@ def test_on_the_scale_of_what_retentions_do_no_loss_is_green() -> None:
     assert {each.replace("_", " ") for each in words.values} == RETENTIONS.keys()
     assert {each for each, (colour, _) in RETENTIONS.items() if colour == GREEN} == {"safe"}
     assert len({shape for _, shape in RETENTIONS.values()}) == len(RETENTIONS)
+
+
+def test_what_a_rule_says_to_type_is_code_and_names_keep_their_backticks() -> None:
+    odd = "a`b`c"
+    findings = [finding(odd, "expiry_not_told", severity="info", message=f"of {odd}")]
+    html = html_of(page_of(workspace([odd], findings)))
+    whole = unescape(html)
+    assert "each broker's <code>server.properties</code>" in whole
+    assert '<code><span class="p">--broker-config</span> FILE</code>' in html
+    assert f"of {odd}" in html
