@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from analytics.locations import join
 from analytics.workspace import Part, Staging, Workspace
 from tests.conftest import Groupscope
 from tests.support.counting_proxy import CUT, PASSES, SLOW_DOWN, Fault, proxy_before
-from tests.support.store import Store, store_here
+from tests.support.store import SEAWEED, Store, seaweed_here, store_here
 
 DUMP = Path(__file__).parents[1] / "data" / "dumps" / "kafka-4.4.0-random" / "broker-1"
 ONE_LOG = "__consumer_offsets-0"
@@ -27,10 +28,15 @@ MOST_REQUESTS = 5_500
 """Of an audit of it: some 4,700, of which two fifths read what the audit itself has written."""
 
 
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
+@pytest.fixture(scope="module", params=["moto", pytest.param("seaweed", marks=pytest.mark.long)])
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
     """A store, empty at first."""
-    with store_here() as here:
+    if request.param == "seaweed" and SEAWEED is None:
+        pytest.skip("weed, the server of SeaweedFS, is not installed")
+    seaweed = partial(seaweed_here, tmp_path_factory.mktemp("seaweed"))
+    with (store_here if request.param == "moto" else seaweed)() as here:
         yield here
 
 
