@@ -79,8 +79,14 @@ _FILE: Final = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*? reading file (\S+?)\.
 """What Spark says where one of its own readers fails."""
 _FAILURES: Final = re.compile(
     r"FileNotFoundException|Permission denied|Input/output error|Stale file handle"
-    r"|SocketTimeout|SocketException|SdkClientException|S3Exception|AWS\w*Exception"
 )
+_CAUSE: Final = re.compile(r"^Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
+_OF_NETWORK: Final = re.compile(
+    r"(java\.net|java\.nio|javax\.net|io\.netty|org\.apache\.hadoop|org\.apache\.http"
+    r"|software\.amazon|com\.amazonaws|com\.google|com\.azure|com\.microsoft)\."
+)
+_OF_CONTENTS: Final = re.compile(r"FAILED_TO_UNCOMPRESS|can not read class")
+"""What readers of Parquet say in exceptions of `java.io`."""
 Result = TypeVar("Result")
 
 
@@ -141,8 +147,24 @@ def _own_error(words: str) -> GroupscopeError | None:
     unread = _FILE.search(words)
     if unread is None:
         return None
-    failure = _FAILURES.search(words)
-    if unread[1] == "FILE_NOT_EXIST" or failure is not None:
-        why = failure[0] if failure is not None else "it is not there"
-        return failed_here(InputUnreadableError(f"{unread[2]}: cannot be read ({why})"))
-    return InputUnreadableError(f"{unread[2]}: cannot be read: it is damaged")
+    why = "it is not there" if unread[1] == "FILE_NOT_EXIST" else _failure_in(words)
+    if why is None:
+        return InputUnreadableError(f"{unread[2]}: cannot be read: it is damaged")
+    return failed_here(InputUnreadableError(f"{unread[2]}: cannot be read ({why})"))
+
+
+def _failure_in(words: str) -> str | None:
+    """Return what failed where Spark could not read a file; None where its contents are at fault.
+
+    Whoever reads a format throws exceptions of its own, or of `java.lang`, at what is damaged.
+    """
+    if failure := _FAILURES.search(words):
+        return failure[0]
+    causes = _CAUSE.findall(words)
+    if not causes:
+        return "Spark does not say why"
+    network = [name for name, _ in causes if _OF_NETWORK.match(name)]
+    root, text = causes[-1]
+    if not network and (not root.startswith("java.io.") or _OF_CONTENTS.search(text)):
+        return None
+    return str((network or [root])[-1]).rpartition(".")[2]
