@@ -208,6 +208,20 @@ def test_growth_since_a_filtered_workspace_is_not_whole(
     assert whole.return_value == 0, whole.stderr
 
 
+def test_growth_since_a_dump_that_lacks_partitions_of_groups_cannot_be_told(
+    failover_workspace: Path, tmp_path: Path
+) -> None:
+    """No group of them was in `lag_growth`, as if none had grown."""
+    log = DUMP / "broker-2" / "__consumer_offsets-9"
+    run("replay", log, *EARLIER, "--out", tmp_path / "earlier")
+    found = answered("lag", failover_workspace, "--since", tmp_path / "earlier")
+    assert [each["code"] for each in found["gaps"]] == ["earlier_lacks"]
+    (limit,) = found["cannot_tell"]
+    assert limit.startswith(f"--since {tmp_path / 'earlier'}: groups of __consumer_offsets 0-8: ")
+    whole = run("lag", failover_workspace, "--since", tmp_path / "earlier", *GROUP)
+    assert whole.return_value == 0, whole.stderr
+
+
 @pytest.mark.parametrize("command", ["list", "lag", "share"])
 def test_groups_of_other_partitions_cannot_be_told(command: str, tmp_path: Path) -> None:
     """A group that is named is one of that partition, or is said not to be."""

@@ -344,7 +344,7 @@ def _growth(
     """Return how lags grew since an earlier dump was made, and what that lacks.
 
     The second has a gap for each filter that the earlier workspace was made with and that leaves
-    out some of what is asked.
+    out some of what is asked, and for what else it lacks of groups.
     """
     name = earlier.tables.workspace.location
     then, today = (set(cluster_ids(one.manifest["copies"])) for one in (earlier, state))
@@ -359,8 +359,12 @@ def _growth(
     # Of what it was made without it has no commit: that is not a lag from the log's start.
     before = _lag_tables(earlier, question, LagSettings(with_capacity=False)).tables["lag"]
     left_out = left_out_of(earlier.manifest, earlier.tables.selection)
+    lacking = select_groups(earlier, columns=HOMES).gaps
     growth = growth_in_parts(before, rows, (begun, ended), state.runner)
-    return growth, [gap("earlier_left_out", earlier=name, why=each) for each in left_out]
+    return growth, [
+        *(gap("earlier_left_out", earlier=name, why=each) for each in left_out),
+        *(gap("earlier_lacks", earlier=name, why=each) for each in lacking),
+    ]
 
 
 def growth_in_parts(
