@@ -139,7 +139,7 @@ def inspection_document(manifest: AnyManifest, inputs: Sequence[str]) -> dict[st
     }
 
 
-def _of_workspace(path: str, asked: Mapping[str, Any]) -> AnyManifest:
+def _of_workspace(path: str, options: Mapping[str, Any]) -> AnyManifest:
     # Arrow is heavy: a dump is looked into without it.
     from analytics.workspace import Workspace  # noqa: PLC0415
     from jobs.workspaces.replaying import refuse_options_of_decoding  # noqa: PLC0415
@@ -147,7 +147,7 @@ def _of_workspace(path: str, asked: Mapping[str, Any]) -> AnyManifest:
     space = Workspace(path)
     manifest = space.any_manifest()
     if "dialect" not in manifest:
-        refuse_options_of_decoding(space, asked)
+        refuse_options_of_decoding(space, options)
     return manifest
 
 

@@ -221,11 +221,6 @@ class Answered:
         return f"<p><b>{escape(self.question)}</b></p><table>{heads}{rows}</table>{gaps}"
 
 
-def _named_in(settings: object) -> Selection:
-    """Return the groups that the settings of a question name; most questions are about all."""
-    return Selection(getattr(settings, "groups", ()), getattr(settings, "exclude_groups", ()))
-
-
 def session_to_save_in(spark: SparkSession | None) -> SparkSession:
     """Return the session, whose catalogs tables are saved to.
 
@@ -353,7 +348,7 @@ class State:
         state = self.replayed
         answer = question.ask(state, settings)
         uncertain = uncertain_metadata(state, question.needs_of(settings))
-        left_out = left_out_of(self.manifest, _named_in(settings))
+        left_out = left_out_of(self.manifest, Selection.of_options(vars(settings)))
         answer = replace(answer, doubts=(*answer.doubts, *left_out, *uncertain))
         return Answered(question.name, answer, state, self._spark, settings)
 
