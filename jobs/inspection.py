@@ -24,7 +24,7 @@ from schemas import CLUSTER_METADATA, CONSUMER_OFFSETS, record_types
 from schemas.releases import KafkaVersion, RecordFormat, infer_kafka_version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from analytics.dump.copies.leadership import Leaders
     from analytics.dump.files.model import Copy
@@ -61,7 +61,13 @@ def inspect_inputs(
     for sentence in found.descriptions:
         console.detail(sentence)
     if found.workspaces and not found.disks:
-        return _of_workspace(found.workspaces[0])
+        asked = {
+            "topic_partition": topic_partition,
+            "prefer_copy": prefer_copy,
+            "strict_high_watermark": strict_high_watermark,
+            "value_encoding": value_encoding,
+        }
+        return _of_workspace(found.workspaces[0], asked)
     options = PlanOptions(
         edges=Edges(strict_high_watermark=strict_high_watermark),
         prefer_copy=prefer_copy,
@@ -133,11 +139,16 @@ def inspection_document(manifest: AnyManifest, inputs: Sequence[str]) -> dict[st
     }
 
 
-def _of_workspace(path: str) -> AnyManifest:
+def _of_workspace(path: str, options: Mapping[str, Any]) -> AnyManifest:
     # Arrow is heavy: a dump is looked into without it.
     from analytics.workspace import Workspace  # noqa: PLC0415
+    from jobs.workspaces.replaying import refuse_options_of_decoding  # noqa: PLC0415
 
-    return Workspace(path).any_manifest()
+    space = Workspace(path)
+    manifest = space.any_manifest()
+    if "dialect" not in manifest:
+        refuse_options_of_decoding(space, options)
+    return manifest
 
 
 def _archived(inputs: Inputs) -> list[Note]:

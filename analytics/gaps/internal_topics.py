@@ -165,7 +165,7 @@ def left_out_of(manifest: Manifest, selection: Selection) -> list[Gap]:
 
 def _lacking(filters: Filters, selection: Selection) -> Iterator[Gap]:
     groups, excluded = filters.get("groups") or (), filters.get("exclude_groups") or ()
-    topics = filters.get("data_topics") or ()
+    topics, partitions = filters.get("data_topics") or (), filters.get("partitions") or ()
     are_names = bool(selection.groups) and all(map(is_name, selection.groups))
     is_held = are_names and len(names_wanted(selection.groups, groups, excluded)) == len(
         set(selection.groups)
@@ -177,6 +177,9 @@ def _lacking(filters: Filters, selection: Selection) -> Iterator[Gap]:
             yield gap("groups_excluded", filters=_as_options("exclude_groups", excluded))
     if topics and not (selection.topics and set(selection.topics) <= set(topics)):
         yield gap("other_topics_left_out", filters=_as_options("data_topics", topics))
+    if partitions and not are_names:
+        # Of a group that is named it is told where it lies.
+        yield gap("other_partitions_left_out", filters=_as_options("partitions", partitions))
 
 
 def _as_options(name: str, values: Sequence[Any]) -> str:

@@ -38,7 +38,9 @@ from analytics.locations import absolute_location, join
 from analytics.questions.trend.question import TrendSettings, trend
 from analytics.questions.trend.runs import AuditedRun
 from analytics.redaction.redactor import WITHHELD
+from analytics.replay.dump.choices import assumed_in
 from analytics.replay.log.ends_at import cleaned_until, leading
+from analytics.replay.log.rules import named_release
 from analytics.replayed.replayed_workspace import ReplayedWorkspace
 from analytics.side_files import read_bytes
 from analytics.tables.parted_table import PartedTable
@@ -103,6 +105,7 @@ def run_in(location: str, summary: Mapping[str, Any], cluster: str | None = None
         shows_history=not lacks and _shows_history(state.manifest),
         is_redacted=bool(manifest.get("redacted")),
         settings=summary.get("settings"),
+        choices=_choices(manifest),
         snapshot_copies=frozenset(each["copy"] for each in manifest.get("snapshots", ())),
         keeps_cleaned=any(each.get("resumed_from") for each in manifest.get("snapshots", ())),
         nodes={
@@ -116,6 +119,18 @@ def run_in(location: str, summary: Mapping[str, Any], cluster: str | None = None
 def filters_in(filters: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
     """Return filters as `saved_runs` has them: `groups=parcel-*`."""
     return tuple(f"{option}={each}" for option in sorted(filters) for each in filters[option])
+
+
+def _choices(manifest: Manifest) -> tuple[str, ...]:
+    """Return by which rules, assumptions and lines the workspace was made, where a person chose."""
+    release, options = named_release(manifest), manifest["options"]
+    copy = options.get("prefer_copy")
+    return (
+        *(() if release is None else (f"--kafka-version {release}",)),
+        *(f"--assume {each}" for each in sorted(assumed_in(manifest))),
+        *(() if copy is None else (f"--prefer-copy {copy}",)),
+        *(("--strict-high-watermark",) if options.get("strict_high_watermark") else ()),
+    )
 
 
 def _filters(manifest: Manifest, summary: Mapping[str, Any], location: str) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from analytics.dump.records.raw_rows_files import rows_in_frame, rows_in_table
 from analytics.engine.cut_tables import framed
 from analytics.engine.replay_work import ReplayWork, replay_workspace
 from analytics.errors import EnvironmentUnfitError, InputNotRecognizedError
+from analytics.gaps.internal_topics import filters_of, filters_sentence
 from analytics.library.state import State
 from analytics.package_archive import ship_packages_as_to
 from analytics.replay.dump.choices import (
@@ -145,7 +146,8 @@ class Dump:
         source = self._decode(session, is_end=time_ms is None and not ends)
         manifest = source.manifest()
         history = of_history(manifest)
-        said = tuple(remarks(time_ms, ends or {}, history))
+        filtered = filters_sentence(filters_of(manifest))
+        said = (*remarks(time_ms, ends or {}, history), *([filtered] if filtered else ()))
         release = chosen_release(kafka_version, self._given_manifest(), manifest)
         lines = followed_lines(manifest, None if time_ms is None else moment(time_ms))
         instant = framed(AsOf(ends or {}, time_ms), source, lines, read_before_swaps(history))

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import polars as pl
 
+from analytics.decode.selection import Selection
 from analytics.decode.workload import is_small_workspace
 from analytics.engine.part_runs import PartRunner
 from analytics.errors import EnvironmentUnfitError
 from analytics.gaps.gap import TABLE as GAPS
 from analytics.gaps.gap import gap_rows
+from analytics.gaps.internal_topics import left_out_of
 from analytics.gaps.uncertain_metadata import uncertain_metadata
 from analytics.library.saved_runs import lacking, run_of
 from analytics.library.saved_tables import PARQUET, Target, table_frame
@@ -274,7 +276,8 @@ class State:
 
     Attributes:
         manifest: What was read, how far it can be trusted, and the instant.
-        remarks: What has to be said of the instant, a sentence each.
+        remarks: What has to be said of the instant, and what the workspace was made without, a
+            sentence each.
     """
 
     timeline = Asking(TIMELINE)
@@ -345,7 +348,8 @@ class State:
         state = self.replayed
         answer = question.ask(state, settings)
         uncertain = uncertain_metadata(state, question.needs_of(settings))
-        answer = replace(answer, doubts=(*answer.doubts, *uncertain))
+        left_out = left_out_of(self.manifest, Selection.of_options(vars(settings)))
+        answer = replace(answer, doubts=(*answer.doubts, *left_out, *uncertain))
         return Answered(question.name, answer, state, self._spark, settings)
 
     def _states_around(

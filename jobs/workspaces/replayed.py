@@ -59,7 +59,11 @@ from jobs.cli.settings_files import read_settings, read_topic_ids
 from jobs.spark.java import java_problem
 from jobs.spark.session import is_local, one_session, spark_session
 from jobs.workspaces.decoding import kept_workspace
-from jobs.workspaces.replaying import lines_in_words, refuse_resumption, sentences_of_homes
+from jobs.workspaces.replaying import (
+    lines_in_words,
+    refuse_options_of_decoding,
+    sentences_of_homes,
+)
 
 if TYPE_CHECKING:
     from jobs.cli.console import Console
@@ -460,17 +464,5 @@ def _workspace_of(inputs: Inputs, options: Mapping[str, Any]) -> Workspace | Non
         )
     workspace = Workspace(inputs.workspaces[0])
     refuse_without_records(workspace)
-    refuse_resumption(workspace, options)
-    decoded_by = workspace.manifest()["options"]
-    chosen = {
-        "prefer_copy": decoded_by.get("prefer_copy"),
-        "value_encoding": decoded_by.get("value_encoding"),
-    }
-    for name, value in chosen.items():
-        asked = options.get(name)
-        if asked is not None and asked != value:
-            raise InputNotRecognizedError(
-                f"{workspace.location} is decoded already: --{name.replace('_', '-')} {asked} "
-                f"needs the dump; name the dump, not the workspace"
-            )
+    refuse_options_of_decoding(workspace, options)
     return workspace

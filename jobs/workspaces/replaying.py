@@ -285,12 +285,29 @@ def _on_spark(
         return replay_workspace(source, staging, work, manifest, spark)
 
 
-def refuse_resumption(workspace: Workspace, options: Mapping[str, Any]) -> None:
-    """Refuse to go on from an earlier run where nothing is to be decoded.
+_SAYS_HOW_TO_READ: Final = (
+    "prefer_copy",
+    "strict_high_watermark",
+    "topic_partition",
+    "value_encoding",
+)
+
+
+def refuse_options_of_decoding(workspace: Workspace, options: Mapping[str, Any]) -> None:
+    """Refuse to read otherwise, or to go on from an earlier run, what is decoded already.
 
     Raises:
         InputNotRecognizedError: That is asked for.
     """
+    decoded_by = workspace.manifest()["options"]
+    for name in _SAYS_HOW_TO_READ:
+        asked = options.get(name)
+        if asked and asked != decoded_by.get(name):
+            value = "" if asked is True else f" {asked}"
+            raise InputNotRecognizedError(
+                f"{workspace.location} is decoded already: --{name.replace('_', '-')}{value} "
+                f"needs the dump; name the dump, not the workspace"
+            )
     if options.get("resume") is not None:
         raise InputNotRecognizedError(
             f"{workspace.location} is decoded already: --resume needs the dump; name the dump, "
@@ -318,7 +335,7 @@ def _decoded(
             )
         given = Workspace(found.workspaces[0])
         refuse_without_records(given)
-        refuse_resumption(given, selection)
+        refuse_options_of_decoding(given, selection)
         source = decoded_workspace(given)
         refuse_without_tables(source)
         return source, None, given

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from analytics.library.dump import open_dump
 from jobs.cli.main import cli
 
 DUMP = Path(__file__).parents[2] / "examples" / "kafka-4.3.1-failover"
@@ -205,6 +206,41 @@ def test_growth_since_a_filtered_workspace_is_not_whole(
     assert f"--since {tmp_path / 'earlier'}: " in limit
     whole = run("lag", failover_workspace, "--since", tmp_path / "earlier", *TOPIC)
     assert whole.return_value == 0, whole.stderr
+
+
+def test_growth_since_a_dump_that_lacks_partitions_of_groups_cannot_be_told(
+    failover_workspace: Path, tmp_path: Path
+) -> None:
+    """No group of them was in `lag_growth`, as if none had grown."""
+    log = DUMP / "broker-2" / "__consumer_offsets-9"
+    run("replay", log, *EARLIER, "--out", tmp_path / "earlier")
+    found = answered("lag", failover_workspace, "--since", tmp_path / "earlier")
+    assert [each["code"] for each in found["gaps"]] == ["earlier_lacks"]
+    (limit,) = found["cannot_tell"]
+    assert limit.startswith(f"--since {tmp_path / 'earlier'}: groups of __consumer_offsets 0-8: ")
+    whole = run("lag", failover_workspace, "--since", tmp_path / "earlier", *GROUP)
+    assert whole.return_value == 0, whole.stderr
+
+
+@pytest.mark.parametrize("command", ["list", "lag", "share"])
+def test_groups_of_other_partitions_cannot_be_told(command: str, tmp_path: Path) -> None:
+    """A group that is named is one of that partition, or is said not to be."""
+    run("replay", DUMP, "--partitions", 9, "--out", tmp_path / "part")
+    found = answered(command, tmp_path / "part")
+    (limit,) = found["left_out"]
+    assert limit.startswith("what is in partitions other than those of --partitions 9: ")
+    assert [each["code"] for each in found["gaps"]] == ["other_partitions_left_out"]
+    asked = run(command, tmp_path / "part", *GROUP)
+    assert asked.return_value == 0, asked.stderr
+
+
+def test_a_notebook_is_told_what_a_workspace_was_made_without(filtered: Path) -> None:
+    with open_dump(str(filtered)) as dump:
+        state = dump.replay()
+        lag = state.lag()
+    assert [each["code"] for each in lag.gaps.to_dicts()] == ["other_groups_left_out"]
+    assert lag.cannot_tell == tuple(answered("lag", filtered)["left_out"])
+    assert any("made with --group parcel-router" in each for each in state.remarks)
 
 
 def test_growth_a_day_since_some_partitions_cannot_be_told(

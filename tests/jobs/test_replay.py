@@ -130,3 +130,33 @@ def test_an_instant_that_is_none_is_refused(
     result = groupscope("replay", *dump, "--out", tmp_path / "out", "--as-of-offset", place)
     assert result.returncode == 2
     assert "TOPIC:PARTITION:OFFSET" in result.stderr
+
+
+OF_DECODING = (
+    ("--prefer-copy", "broker-1"),
+    ("--strict-high-watermark",),
+    ("--topic-partition", "__consumer_offsets-9"),
+    ("--value-encoding", "hex"),
+)
+
+
+@pytest.mark.parametrize("option", OF_DECODING, ids=" ".join)
+@pytest.mark.parametrize("command", ["replay", "list", "inspect"])
+def test_what_says_how_logs_are_read_is_no_option_of_a_workspace(
+    groupscope: Groupscope, failover_workspace: Path, command: str, option: tuple[str, ...]
+) -> None:
+    """It changed nothing, and nobody was told: the other copy's line looked like this one."""
+    ran = groupscope(command, failover_workspace, *option)
+    assert ran.returncode == 2
+    assert f"is decoded already: {' '.join(option)} needs the dump" in ran.stderr
+    assert not ran.stdout
+
+
+def test_what_a_workspace_was_decoded_with_may_be_said_again(
+    groupscope: Groupscope, failover_dump: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ("--prefer-copy", "broker-1", "--strict-high-watermark")
+    assert groupscope("replay", failover_dump, *options, "--out", out).returncode == 0
+    ran = groupscope("list", out, *options)
+    assert ran.returncode == 0, ran.stderr

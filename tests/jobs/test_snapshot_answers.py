@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,3 +159,33 @@ def test_settings_that_may_not_be_described_are_named_and_assumed(
     ]
     told = json.loads(groupscope("expiration", out, "--format", "json").stdout)
     assert told["retention_in_force"]["retention_source"] == "default_assumed"
+
+
+def test_what_another_cluster_answered_is_no_fact_about_a_disk(
+    groupscope: Groupscope, taken: Path, failover_dump: Path, tmp_path: Path
+) -> None:
+    """Its settings were in force, and its ends of logs, where the file lay among logs of others."""
+    disk = tmp_path / "broker-2"
+    shutil.copytree(failover_dump / "broker-2", disk)
+    for name in ("snapshot.json", "cluster-answers-1.arrow"):
+        shutil.copyfile(taken / name, disk / name)
+    ran = groupscope("expiration", disk, "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    assert "offsets.retention.minutes = 10080 (Kafka's default, assumed" in ran.stderr
+    looked = groupscope("inspect", disk, "--format", "json")
+    (note,) = json.loads(looked.stdout)["notes"]
+    assert note["where"] == str(disk / "snapshot.json")
+    ours, theirs = "groupscopeLabCluster01", document(taken).cluster_id
+    assert note["what"] == f"it is of cluster {theirs}, the logs are of {ours}; not read"
+
+
+def test_a_snapshot_is_of_its_cluster_without_meta_properties_too(
+    groupscope: Groupscope, taken: Path, failover_dump: Path, tmp_path: Path
+) -> None:
+    alone = tmp_path / "snapshot"
+    shutil.copytree(taken, alone)
+    (alone / "meta.properties").unlink()
+    ran = groupscope("list", failover_dump / "broker-2", alone)
+    assert ran.returncode == 2
+    assert "log directories of several clusters" in ran.stderr
+    assert groupscope("list", alone).returncode == groupscope("list", taken).returncode

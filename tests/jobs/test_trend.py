@@ -422,3 +422,17 @@ def test_what_cannot_be_compared_in_a_notebook_is_refused(tmp_path: Path) -> Non
 def test_a_trend_in_a_notebook_is_saved_as_no_run(audits: list[Path]) -> None:
     with pytest.raises(EnvironmentUnfitError, match="a trend is of several runs"):
         open_runs(str(audits[0])).trend().save("lake.ops")
+
+
+def test_an_audit_by_the_rules_of_another_release_is_not_compared(
+    groupscope: Groupscope, audits: list[Path], tmp_path: Path
+) -> None:
+    """Partitions that a broker of 3.0 refuses to load were new, in a log that had not changed."""
+    other = tmp_path / "other"
+    options = ("--kafka-version", "3.0", "--fail-on", "never", "--quiet")
+    result = groupscope("audit", audits[-1], "--out", other, *options)
+    assert result.returncode in {0, 3}, result.stderr
+    found = asked(groupscope, audits[0], other)
+    (why,) = (each for each in found["gaps"] if each["code"] == "trend_choices_differ")
+    assert why["words"].endswith("made with other options (none; --kafka-version 3.0)")
+    assert {each["change"] for each in found["findings"]} <= {"cannot_tell"}

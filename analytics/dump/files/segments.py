@@ -47,6 +47,7 @@ Offsets = dict[tuple[str, int], int]
 _LARGEST = 64 << 20
 _UUID = re.compile(r"[A-Za-z0-9_-]{22}")
 _INT32 = 2**31
+_CLUSTER_ID = "cluster.id"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class DiskFiles:
     @property
     def cluster_id(self) -> str | None:
         """The cluster's id; releases before 0.10.1 wrote none."""
-        return self.properties.get("cluster.id") or None
+        answered = None if self.snapshot is None else self.snapshot.cluster_id
+        return self.properties.get(_CLUSTER_ID) or answered
 
     @property
     def directory_id(self) -> str | None:
@@ -129,13 +131,15 @@ def read_disk_files(names: set[str], path: Callable[[str], str]) -> DiskFiles:
     def offsets(name: str) -> Offsets:
         return parse_offsets(text(name), path(name), notes)
 
+    properties = parse_properties(text(META_PROPERTIES))
+    snapshot = _snapshot(text(SNAPSHOT), path(SNAPSHOT), notes) if SNAPSHOT in names else None
     return DiskFiles(
-        properties=parse_properties(text(META_PROPERTIES)),
+        properties=properties,
         high_watermarks=offsets(HIGH_WATERMARKS),
         log_starts=offsets(LOG_STARTS),
         first_dirty=offsets(FIRST_DIRTY),
         recovery_points=offsets(RECOVERY_POINTS),
-        snapshot=_snapshot(text(SNAPSHOT), path(SNAPSHOT), notes) if SNAPSHOT in names else None,
+        snapshot=_of_these_logs(snapshot, properties, path(SNAPSHOT), notes),
         clean_shutdown=text(CLEAN_SHUTDOWN).strip() if CLEAN_SHUTDOWN in names else None,
         notes=tuple(notes),
     )
@@ -147,6 +151,20 @@ def _snapshot(text: str, where: str, notes: list[Note]) -> Snapshot | None:
     except SchemaError as error:
         notes.append(Note(where, str(error)))
         return None
+
+
+def _of_these_logs(
+    snapshot: Snapshot | None, properties: Mapping[str, str], where: str, notes: list[Note]
+) -> Snapshot | None:
+    """Return a snapshot unless it is of another cluster than the logs beside it."""
+    cluster = properties.get(_CLUSTER_ID) or None
+    if snapshot is None or None in (cluster, snapshot.cluster_id):
+        return snapshot
+    if snapshot.cluster_id == cluster:
+        return snapshot
+    what = f"it is of cluster {snapshot.cluster_id}, the logs are of {cluster}; not read"
+    notes.append(Note(where, what))
+    return None
 
 
 def read_leader_epochs(path: str, notes: list[Note]) -> tuple[tuple[int, int], ...]:

@@ -341,11 +341,7 @@ def _of_topics(rows: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
 def _growth(
     earlier: ReplayedWorkspace, state: ReplayedWorkspace, rows: PartedTable
 ) -> tuple[PartedTable, list[Gap]]:
-    """Return how lags grew since an earlier dump was made, and what that lacks.
-
-    The second has a gap for each filter that the earlier workspace was made with and that leaves
-    out some of what is asked.
-    """
+    """Return how lags grew since an earlier dump was made, and what that lacks of what is asked."""
     name = earlier.tables.workspace.location
     then, today = (set(cluster_ids(one.manifest["copies"])) for one in (earlier, state))
     if then and today and not then & today:
@@ -358,9 +354,13 @@ def _growth(
     question = lag_question(earlier, None)
     # Of what it was made without it has no commit: that is not a lag from the log's start.
     before = _lag_tables(earlier, question, LagSettings(with_capacity=False)).tables["lag"]
-    left_out = left_out_of(earlier.manifest, earlier.tables.selection)
+    lacking = {
+        "earlier_left_out": left_out_of(earlier.manifest, earlier.tables.selection),
+        "earlier_lacks": select_groups(earlier, columns=HOMES).gaps,
+    }
     growth = growth_in_parts(before, rows, (begun, ended), state.runner)
-    return growth, [gap("earlier_left_out", earlier=name, why=each) for each in left_out]
+    gaps = [gap(code, earlier=name, why=why) for code, whys in lacking.items() for why in whys]
+    return growth, gaps
 
 
 def growth_in_parts(

@@ -66,6 +66,7 @@ class AuditedRun:
             that the cleaner has removed from the logs since. None where nothing tells.
         nodes: Node ids of brokers' copies, by name; those that are not known are not there.
         settings: A digest of the settings of Kafka that a person gave; None where nobody did.
+        choices: How the dump was read and replayed where a person chose, as options of commands.
     """
 
     name: str
@@ -82,6 +83,7 @@ class AuditedRun:
     keeps_cleaned: bool | None = False
     nodes: Mapping[str, int] = field(default_factory=dict)
     settings: str | None = None
+    choices: tuple[str, ...] = ()
 
     @property
     def instant(self) -> datetime:
@@ -186,6 +188,13 @@ def difference_of(before: AuditedRun, run: AuditedRun) -> Gap | None:
             **both,
             earlier_filters=_filters(before),
             filters=_filters(run),
+        )
+    if before.choices != run.choices:
+        return gap(
+            "trend_choices_differ",
+            **both,
+            earlier_choices=" ".join(before.choices) or "none",
+            choices=" ".join(run.choices) or "none",
         )
     if before.logs is None or run.logs is None:
         return gap("trend_coverage_unknown", **both)

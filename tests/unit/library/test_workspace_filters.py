@@ -57,6 +57,7 @@ def test_what_is_asked_beyond_a_filter_cannot_be_told(asked: Selection) -> None:
         (manifest({"exclude_groups": ["other"]}), Selection(("billing",))),
         (manifest({"exclude_groups": ["other"]}), Selection((), ("other", "more"))),
         (manifest({"data_topics": ["orders"]}), Selection(("billing",), (), ("orders",))),
+        (manifest({"partitions": [9]}), Selection(("billing",))),
     ],
 )
 def test_what_lies_within_a_filter_is_answered(made: dict[str, Any], asked: Selection) -> None:
@@ -97,3 +98,10 @@ def test_groups_left_out_and_topics_left_out_are_told_each() -> None:
     assert (groups.code, topics.code) == ("groups_excluded", "other_topics_left_out")
     assert groups.words.startswith("groups of --exclude-group other: ")
     assert topics.words.startswith("topics other than those of --topic orders: ")
+
+
+@pytest.mark.parametrize("asked", [ALL, Selection(("bill*",)), Selection((), ("other",))])
+def test_groups_of_partitions_that_were_not_read_cannot_be_told(asked: Selection) -> None:
+    (why,) = left_out_of(manifest({}, {"partitions": [9, 10]}), asked)
+    assert why.code == "other_partitions_left_out"
+    assert "--partitions 9 --partitions 10" in why.words

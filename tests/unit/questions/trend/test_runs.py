@@ -93,6 +93,7 @@ def test_a_run_without_a_time_is_left_out_and_named() -> None:
 
 UNLIKE = {
     "other filters": ({"filters": ("groups=a*",)}, "trend_filters_differ"),
+    "other rules": ({"choices": ("--kafka-version 3.0",)}, "trend_choices_differ"),
     "a log less": ({"logs": frozenset({"__consumer_offsets-0"})}, "trend_coverage_differs"),
     "lost records": ({"lacks": frozenset({"__consumer_offsets-1"})}, "trend_coverage_differs"),
     "nothing tells which logs": ({"logs": None}, "trend_coverage_unknown"),
