@@ -11,7 +11,7 @@ import click
 from analytics.errors import SettingRefusedError
 from analytics.gaps.gap import gap_documents, words_of
 from analytics.questions.findings.findings_of import as_severe, findings_of, input_words
-from analytics.replayed.replayed_workspace import keep_evaluations
+from analytics.replayed.replayed_workspace import keep_evaluations, refuse_audited
 from analytics.workspace import Workspace
 from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE, SEVERE_FINDING
@@ -77,13 +77,18 @@ def ask_and_show(
     """
     needs = tuple(dict.fromkeys((*question.needs_of(settings), *shown_needs)))
     with replayed(console, needs=needs, out=out, **options) as state:
+        if out is not None:
+            refuse_audited(Workspace(out), state)
         try:
             answer = question.ask(state, settings)
         except SettingRefusedError as error:
             # Click shows how the command is used.
             raise click.UsageError(str(error)) from error
         if out is not None and answer.tables_to_keep:
-            keep_evaluations(Workspace(out), answer.tables_to_keep, state)
+            is_usual = settings == type(settings)()
+            keep_evaluations(
+                Workspace(out), answer.tables_to_keep, state, question.name, is_usual=is_usual
+            )
         metadata = {
             **state.response_metadata,
             "cannot_tell": [*answer.cannot_tell, *words_of(state.uncertain)],

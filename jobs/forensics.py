@@ -131,7 +131,7 @@ def forensics_of(
         incident = _incident(
             answer, time, state, _restored(quiet, out, answer, (before, state)), out
         )
-        keep_evaluations(Workspace(out), answer.tables_to_keep, state)
+        keep_evaluations(Workspace(out), answer.tables_to_keep, state, FORENSICS.name)
         metadata = {
             **state.response_metadata,
             "input": list(inputs),

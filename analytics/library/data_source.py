@@ -57,7 +57,7 @@ from analytics.library.state import State
 from analytics.questions.question import question
 from analytics.replay.dump.choices import assumed_in
 from analytics.replay.log.rules import named_release
-from analytics.replayed.replayed_workspace import replayed_instant
+from analytics.replayed.replayed_workspace import AUDIT, replayed_instant
 from analytics.tables.decoded_records import (
     decoded_workspace,
     refuse_without_records,
@@ -207,7 +207,8 @@ def table_reader(request: SourceOptions, inputs: Inputs) -> DataSourceReader:
     if request.is_decoded:
         return FilesReader(request.schema, _decoded_files(request, space))
     manifest = space.manifest()
-    files = [] if request.is_asked else _files(space, _folder(request.table))
+    is_answer = not request.is_asked and _is_usable(manifest, request.table)
+    files = _files(space, _folder(request.table)) if is_answer else []
     if files:
         return FilesReader(request.schema, files)
     if table(request.table).kind == _DATA_LOG:
@@ -216,6 +217,18 @@ def table_reader(request: SourceOptions, inputs: Inputs) -> DataSourceReader:
 
 
 # Tables that a workspace holds.
+
+
+def _is_usable(manifest: Manifest, name: str) -> bool:
+    """Whether what is kept of a table is all of it.
+
+    An answer that some groups or other settings were asked for is not: it is asked again, where
+    options can. What an audit keeps was asked as the audit was.
+    """
+    kept = manifest.get("evaluations", {}).get(name)
+    if kept is None or kept.get("question") == AUDIT or not questions_with(name):
+        return True
+    return kept.get("is_whole", False)
 
 
 def _folder(name: str) -> str:

@@ -238,7 +238,7 @@ def _frames(
     """Return tables as DataFrames; files behind them stay as long as the dump is open."""
     beside = Path(state.tables.workspace.location).parent
     space = Workspace(tempfile.mkdtemp(prefix="answers-", dir=beside))
-    keep_evaluations(space, PartedTables(tables), state)
+    keep_evaluations(space, PartedTables(tables), state, "notebook")
     return {name: table_frame(spark, space, folder_of(name), table(name)) for name in tables}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from pyarrow import fs
 from analytics.decode.selection import names_wanted
 from analytics.engine.part_runs import PartRunner
 from analytics.epoch_times import EPOCH, milliseconds_of
-from analytics.errors import CannotTellError, WorkspaceError
+from analytics.errors import CannotTellError, SettingRefusedError, WorkspaceError
 from analytics.gaps.internal_topics import topics_held
 from analytics.replay.dump.choices import assumed_in, iso_time
 from analytics.replay.dump.coverage import coverage_of
@@ -35,13 +35,12 @@ from analytics.replay.dump.times import end_of, last_record_time
 from analytics.replay.log.log_times import AsOf, frames_of_rows
 from analytics.replayed.given_settings import Settings
 from analytics.tables.parted_table import parted
-from analytics.tables.stored_tables import StoredTables, write_parts
+from analytics.tables.stored_tables import EVERYTHING, StoredTables, write_parts
 from analytics.workspace import DECODED, EVALUATIONS, FOLDERS, Part, Workspace, reading
 
 if TYPE_CHECKING:
     from analytics.replay.dump.followed_lines import FollowedLine
     from analytics.replay.log.losses import Coverage
-    from analytics.workspace import Workspace
     from schemas.manifest import AsOfEntry, EvaluationEntry, FrameEntry, Manifest
 
 
@@ -238,14 +237,32 @@ def known_coverage(state: ReplayedWorkspace) -> Coverage:
     )
 
 
+AUDIT: Final = "audit"
+"""Stands for the question of what an audit keeps."""
+
+
 def keep_evaluations(
-    space: Workspace, tables: Mapping[str, pa.Table], replayed: ReplayedWorkspace
+    space: Workspace,
+    tables: Mapping[str, pa.Table],
+    replayed: ReplayedWorkspace,
+    question: str,
+    *,
+    is_usual: bool = True,
 ) -> None:
     """Write tables into the workspace; the manifest says of which instant they are.
 
     What is there of another dump, or of other records of this one, goes: no later question may mix
     the two.
+
+    Args:
+        space: Where they are kept.
+        tables: By name.
+        replayed: What was asked.
+        question: Whose answer they are, or `AUDIT`.
+        is_usual: It was asked with the settings that it has by itself.
     """
+    is_whole = is_usual and replayed.tables.selection == EVERYTHING
+    is_whole &= replayed.settings == Settings()
     staging = space.prepare()
     try:
         manifest = _manifest_there(space, replayed)
@@ -266,6 +283,8 @@ def keep_evaluations(
                 "as_of": replayed.as_of,
                 "kafka_version": replayed.release,
                 "rows": rows.num_rows,
+                "question": question,
+                "is_whole": is_whole,
             }
             for name, rows in kept.items()
         }
@@ -274,6 +293,22 @@ def keep_evaluations(
     except BaseException:
         staging.discard()
         raise
+
+
+def refuse_audited(space: Workspace, replayed: ReplayedWorkspace) -> None:
+    """Refuse to keep an answer among those of an audit of the same: its page is made of them.
+
+    Raises:
+        SettingRefusedError: The folder holds one.
+        WorkspaceError: As `keep_evaluations`.
+    """
+    there = _manifest_there(space, replayed) if space.is_marked else None
+    kept = {} if there is None else there.get("evaluations", {})
+    if any(each.get("question") == AUDIT for each in kept.values()):
+        raise SettingRefusedError(
+            f"{space.location} holds an audit, whose page shows its own answers: --out another "
+            f"folder keeps this one"
+        )
 
 
 def forget_evaluations(space: Workspace) -> None:

@@ -41,7 +41,12 @@ from analytics.questions.timeline.question import TIMELINE, TimelineSettings
 from analytics.questions.timeline.words import OFFSET_VERDICTS
 from analytics.redaction.redactor import WITHHELD
 from analytics.replayed.end_offsets import read_end_offsets
-from analytics.replayed.replayed_workspace import forget_evaluations, instant_of, keep_evaluations
+from analytics.replayed.replayed_workspace import (
+    AUDIT,
+    forget_evaluations,
+    instant_of,
+    keep_evaluations,
+)
 from analytics.tables.parted_table import PartedTable, PartedTables
 from analytics.tables.stored_tables import StoredTables
 from analytics.workspace import LINES, PAGE, SUMMARY, Workspace
@@ -80,7 +85,6 @@ _UNNAMED_DUMP = {"input": "DUMP", "dump": "DUMP"}
 """A path may hold names: a report without names has none."""
 UNNAMED_COMMAND: Final = "groupscope audit DUMP --out DIR --redact KEYFILE"
 """So may an option."""
-AUDIT: Final = "audit"
 NEEDS = (
     *("groups", "members", "topics", "partition_leaders", "assignments", "configs"),
     *("committed_offsets", "pending_offsets", "coordinator_epochs", "offset_history"),
@@ -255,7 +259,9 @@ def _audited(
         timeline = TIMELINE.ask(state, settings)
         verdicts = timeline.rows(OFFSET_VERDICTS)
         is_open |= bool(timeline.doubts)
-        keep_evaluations(space, {GAPS: gap_rows({**gaps, TIMELINE.name: timeline.gaps})}, state)
+        keep_evaluations(
+            space, {GAPS: gap_rows({**gaps, TIMELINE.name: timeline.gaps})}, state, AUDIT
+        )
         state = replace(state, manifest=space.manifest())
         console.say("audit: data quality")
         # Names in examples are written as JSON has it, and would not be known.
@@ -338,10 +344,10 @@ def _answered(asking: _Asking, audited: _Audited, asked_of: Mapping[str, str]) -
     release_freed_memory()
     kept = kept_tables(state, judged.keys(), found, changes)
     folder = audit_options.out
-    keep_evaluations(Workspace(folder), PartedTables({**kept, **audited.answers}), state)
+    keep_evaluations(Workspace(folder), PartedTables({**kept, **audited.answers}), state, AUDIT)
     if audit_options.disk_size is not None:
         disks = disks_of(folder, summary, asking.run_before, audit_options.disk_size)
-        keep_evaluations(Workspace(folder), {DISKS: disks}, state)
+        keep_evaluations(Workspace(folder), {DISKS: disks}, state, AUDIT)
     write_pieces(join(folder, LINES), json_lines(one_ahead(found.findings.pieces())))
     summary_text = _as_json(summary)
     # The page is of what is kept: `report` makes the same of it.
@@ -455,7 +461,7 @@ def _keep_answer(
     chosen = question.settings_from(settings)
     answer = question.ask(state, chosen)
     report_answer(console, answer)
-    keep_evaluations(state.tables.workspace, answer.tables_to_keep, state)
+    keep_evaluations(state.tables.workspace, answer.tables_to_keep, state, AUDIT)
     uncertain = uncertain_metadata(state, question.needs_of(chosen))
     is_open = answer_exit_code(state, answer) == CANNOT_TELL
     return _WhatIsOpen((*answer.gaps, *state.left_out, *uncertain), is_open)

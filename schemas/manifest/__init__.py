@@ -159,11 +159,18 @@ class Replay(OnlyOfSomeReplays, total=False):
 
 
 class EvaluationEntry(TypedDict):
-    """A table of answers that is kept: of which instant, by whose rules, how many rows."""
+    """A table of answers that is kept: of which instant, by whose rules, how many rows.
+
+    Attributes:
+        question: Whose answer it is, or `audit`.
+        is_whole: It was asked of all groups and topics, with the settings that it has by itself.
+    """
 
     as_of: AsOfEntry
     kafka_version: str
     rows: int
+    question: NotRequired[str]
+    is_whole: NotRequired[bool]
 
 
 Edges = list[int | None]

@@ -43,9 +43,11 @@ def read(folder: Path, name: str) -> list[str]:
 def test_a_question_keeps_what_others_left(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "out")
     space = replayed.tables.workspace
-    keep_evaluations(space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed)
+    keep_evaluations(
+        space, {"group_churn": rows("a"), "rebalances": rows("a", "a")}, replayed, "rebalances"
+    )
     again = Replayed(replayed.tables, space, space.manifest(), inputs=replayed.inputs)
-    keep_evaluations(space, {"rebalances": rows("b")}, again)
+    keep_evaluations(space, {"rebalances": rows("b")}, again, "rebalances")
     assert read(tmp_path / "out", "group_churn") == ["a"]
     assert read(tmp_path / "out", "rebalances") == ["b"]
     kept = space.manifest()["evaluations"]
@@ -69,7 +71,7 @@ def test_files_that_others_left_stay_where_they_are(tmp_path: Path) -> None:
     kept = {"group_churn": {"as_of": SAID, "kafka_version": "4.3", "rows": len(many)}}
     staging.publish(parts, [], {**replayed.manifest, "evaluations": kept})
     before = {each: each.stat().st_ino for each in tmp_path.glob(f"{CHURN}/*")}
-    keep_evaluations(space, {"rebalances": rows("a")}, replayed)
+    keep_evaluations(space, {"rebalances": rows("a")}, replayed, "rebalances")
     assert {each: each.stat().st_ino for each in tmp_path.glob(f"{CHURN}/*")} == before
     assert read(tmp_path, "group_churn") == [str(number) for number in many]
 
@@ -79,14 +81,14 @@ def test_nobody_vouches_for_what_a_run_left_that_was_cut_off(tmp_path: Path) -> 
     space = replayed.tables.workspace
     space.remove("manifest.json")
     with pytest.raises(WorkspaceError, match="no run ever finished in it"):
-        keep_evaluations(space, {"rebalances": rows("a")}, replayed)
+        keep_evaluations(space, {"rebalances": rows("a")}, replayed, "rebalances")
     assert [each.name for each in (tmp_path / "out").iterdir()] == [".groupscope"]
 
 
 def test_a_workspace_of_evaluations_alone_claims_no_state(tmp_path: Path) -> None:
     replayed = replayed_in(tmp_path / "asked")
     other = Workspace(str(tmp_path / "out"))
-    keep_evaluations(other, {"rebalances": rows("a")}, replayed)
+    keep_evaluations(other, {"rebalances": rows("a")}, replayed, "rebalances")
     assert "replay" not in other.manifest()
     assert read(tmp_path / "out", "rebalances") == ["a"]
 
@@ -103,7 +105,7 @@ def test_what_a_workspace_holds_of_another_dump_goes(tmp_path: Path) -> None:
     for part in parts:
         pq.write_table(rows("of the other"), part.path)
     staging.publish(parts, FOLDERS, {**EMPTY, "created_from": ["another"], "replay": REPLAY})
-    keep_evaluations(other, {"rebalances": rows("a")}, replayed)
+    keep_evaluations(other, {"rebalances": rows("a")}, replayed, "rebalances")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         ".groupscope",
         "manifest.json",
@@ -118,7 +120,7 @@ def test_what_a_workspace_holds_of_the_same_dump_stays(tmp_path: Path) -> None:
     other = Workspace(str(tmp_path / "out"))
     other.prepare().publish([], [], {**EMPTY, "replay": {**REPLAY, "kafka_version": "4.0"}})
     (tmp_path / "out/state").mkdir()
-    keep_evaluations(other, {"rebalances": rows("a")}, replayed)
+    keep_evaluations(other, {"rebalances": rows("a")}, replayed, "rebalances")
     assert other.manifest()["replay"] == {**REPLAY, "kafka_version": "4.0"}
     assert (tmp_path / "out/state").is_dir()
 
