@@ -86,6 +86,21 @@ def _name_variables(command: click.Command) -> None:
             each.envvar = f"{ENVIRONMENT_PREFIX}_{name}"
 
 
+_MOST_SIGNS: Final = 60
+"""So many has a list of choices that fits beside its option."""
+
+
+def _list_choices(command: click.Command) -> None:
+    """Let help list many choices as words, which go on in the next line, not as `[one|other]`."""
+    for each in command.params:
+        if not isinstance(each, click.Option) or not isinstance(each.type, click.Choice):
+            continue
+        names = [str(name) for name in each.type.choices]
+        if each.metavar is None and len("|".join(names)) > _MOST_SIGNS:
+            each.metavar = "NAME"
+            each.help = f"{each.help} One of {', '.join(names)}."
+
+
 class CommandGroup(click.Group):
     """A group whose commands are the modules of `jobs`, none imported before it is called.
 
@@ -115,6 +130,7 @@ class CommandGroup(click.Group):
         command = cast("click.Command", found)
         command.context_settings.setdefault("auto_envvar_prefix", ENVIRONMENT_PREFIX)
         _name_variables(command)
+        _list_choices(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
