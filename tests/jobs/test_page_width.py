@@ -124,10 +124,14 @@ def questions() -> Iterator[tuple[str, str]]:
             yield command, f"{TABLES_OF.get((command, table), asked[0])} --table {table}"
 
 
-def _is_quick(command: str, words: str) -> bool:
-    """Return whether a question is one of the quick tests at one width: no second audit."""
-    again = command in ("forensics", "audit") and "--table" in words
-    return not again and "{early_audited}" not in words
+def audits_again(command: str, words: str) -> bool:
+    """Return whether a question answers all there is once more, to show one table of it."""
+    return command in ("forensics", "audit") and "--table" in words
+
+
+def is_quick(command: str, words: str) -> bool:
+    """Return whether a question is one of the quick tests, at one width."""
+    return not audits_again(command, words) and "{early_audited}" not in words
 
 
 QUESTIONS: Final = list(questions())
@@ -208,12 +212,12 @@ def test_what_it_refuses_with_fits(command: str, fits: Callable[..., None]) -> N
             command,
             words,
             width,
-            marks=() if width == quick and _is_quick(command, words) else LONG,
+            marks=() if width == quick and is_quick(command, words) else LONG,
         )
         for (command, words), quick in zip(
             (each for each in QUESTIONS if each[0] != "snapshot"), cycle(WIDTHS), strict=False
         )
-        for width in WIDTHS
+        for width in ((quick,) if audits_again(command, words) else WIDTHS)
     ],
 )
 def test_no_line_is_wider_than_the_terminal(
@@ -236,7 +240,9 @@ def test_nor_is_one_of_another_dump(
     places: Places, fits: Callable[..., None], dump: str, command: str
 ) -> None:
     """Each question at every width in turn."""
-    of_command = [words for name, words in QUESTIONS if name == command]
+    of_command = [
+        words for name, words in QUESTIONS if name == command and not audits_again(name, words)
+    ]
     for words, width in zip(of_command, cycle(WIDTHS), strict=False):
         fits(width, command, *places(dump, words))
 
