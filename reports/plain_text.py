@@ -5,6 +5,7 @@ Counts, sizes, lengths of time and sets of numbers in words.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ WIDTH = 120
 _GAP = "  "
 _NARROWEST, _BELOW = 24, 4
 _ABSENT = "-"
+_COMMAND_LAST = re.compile(r": (groupscope [a-z]+ .*)$")
 
 
 def cell(value: object) -> str:
@@ -55,11 +57,11 @@ class Bullet:
 
 
 Block = str | Aligned | Bullet
-"""What a text is made of: a line as it is, a table, a sentence of a list."""
+"""What a text is made of: a line, a table, a sentence of a list."""
 
 
 def lines_of(blocks: Iterable[Block], width: int) -> list[str]:
-    """Return lines that have no more columns than the page, but for lines that are as they are."""
+    """Return lines that have no more columns than the page."""
     return [line for each in blocks for line in _laid_out(each, width)]
 
 
@@ -69,7 +71,7 @@ def _laid_out(block: Block, width: int) -> list[str]:
             return columns(heads, rows, width, "--format json has all")
         case Bullet(text=text):
             return paragraph(text, width)
-    return [block]
+    return hanging(block, width)
 
 
 def columns(
@@ -148,6 +150,40 @@ def paragraph(text: str, width: int) -> list[str]:
 def wrapped(text: str, width: int) -> list[str]:
     """Return a text in lines; what has no blank, such as a path, stays whole."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def hanging(text: str, width: int) -> list[str]:
+    """Return a line as it is where it fits the page; else what is too long goes on further in.
+
+    What has no blank, such as a path, stays whole.
+    """
+    if len(text) <= width:
+        return [text]
+    indent = text[: len(text) - len(text.lstrip())]
+    return textwrap.wrap(
+        text,
+        width,
+        subsequent_indent=f"{indent}{_GAP}",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def message_lines(message: str, width: int | None) -> list[str]:
+    """Return a message in lines that fit the page.
+
+    A command that ends it stays whole, in a line of its own, since a shell is to take it.
+
+    Args:
+        message: One line.
+        width: How many columns a line has; None where a message is a line, however long.
+    """
+    if width is None or len(message) <= width:
+        return [message]
+    command = _COMMAND_LAST.search(message)
+    if command is None:
+        return hanging(message, width)
+    return [*hanging(f"{message[: command.start()]}:", width), f"{_GAP}{command[1]}"]
 
 
 # Sentences beside tables, in lines that fit the page; or in place of a table without rows.

@@ -236,15 +236,18 @@ _VERDICTS: Final = {
 """By the verdicts of `cluster_differences`."""
 
 
-def snapshot_text(snapshot: Snapshot, out: str, held: Mapping[str, Any] | None = None) -> str:
+def snapshot_text(
+    snapshot: Snapshot, out: str, width: int, held: Mapping[str, Any] | None = None
+) -> str:
     """Return lines for people: what lies where, and what holding it against its cluster gave.
 
     Args:
         snapshot: As it was taken.
         out: Where it lies.
+        width: How many columns a line has.
         held: The summary of the question `cluster`; null where it was not asked.
     """
-    return "\n".join((*_lines(snapshot, out), _held_text(held)))
+    return "\n".join(lines_of((*_lines(snapshot, out), _held_text(held)), width))
 
 
 def snapshot_json(snapshot: Snapshot, differences: Mapping[str, Any] | None) -> str:

@@ -191,7 +191,7 @@ def not_audited(location: str) -> CannotTellError:
     """Return what is said of a workspace in which no audit came to its end."""
     word = shlex.quote(location)
     return CannotTellError(
-        f"{location} was not audited to the end: run groupscope audit {word} --out {word} first"
+        f"{location} was not audited to the end; audit it: groupscope audit {word} --out {word}"
     )
 
 

@@ -1,7 +1,7 @@
 """What a person is told while a command works: on stderr, as loud as they asked for.
 
-stdout carries results only and is never written here. What has names in it is held until they can
-be taken out.
+stdout carries results only and is never written here. On a terminal messages keep to its width.
+What has names in it is held until they can be taken out.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Final
 import click
 
 from analytics.errors import OutputRefusedError
+from jobs.cli.page_width import message_width
 from jobs.cli.written_text import write_pieces
-from reports.plain_text import printable
+from reports.plain_text import message_lines, printable
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Console:
     def say(self, message: str) -> None:
         """Tell something worth knowing."""
         if not self.quiet:
-            click.echo(printable(message), err=True)
+            echo_message(message)
 
     def say_at_end(self, message: str) -> None:
         """Tell something once the command has printed its answer."""
@@ -52,21 +53,39 @@ class Console:
     def detail(self, message: str) -> None:
         """Tell something worth knowing to who wants to know more."""
         if self.verbose and not self.quiet:
-            click.echo(printable(message), err=True)
+            echo_message(message)
 
     def warn(self, message: str) -> None:
         """Tell something that may change how the result is read."""
         if not self.quiet:
-            click.echo(f"{click.style('warning', fg='yellow')}: {printable(message)}", err=True)
+            echo_message(message, "warning", "yellow")
 
     def error(self, message: str) -> None:
         """Tell what could not be done, however quiet the run is."""
-        click.echo(f"{click.style('groupscope', fg='red')}: {printable(message)}", err=True)
+        echo_message(message, "groupscope", "red")
 
     @property
     def draws_progress(self) -> bool:
         """Whether progress may be shown: it is wanted, and stderr is a terminal."""
         return self.progress and not self.quiet and sys.stderr.isatty()
+
+
+def echo_message(
+    message: str, prefix: str | None = None, tone: str | None = None, *, color: bool | None = None
+) -> None:
+    """Write a message to stderr, in lines that fit the terminal.
+
+    Args:
+        message: One sentence, which may hold what no terminal should be given.
+        prefix: What stands before it, and a colon.
+        tone: The prefix's color.
+        color: Whether there are colors; None where click is to tell.
+    """
+    text = printable(message)
+    first, *rest = message_lines(text if prefix is None else f"{prefix}: {text}", message_width())
+    if prefix is not None:
+        first = f"{click.style(prefix, fg=tone)}{first.removeprefix(prefix)}"
+    click.echo("\n".join([first, *rest]), err=True, color=color)
 
 
 pass_console = click.make_pass_decorator(Console, ensure=True)

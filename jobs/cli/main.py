@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import importlib
 import importlib.util
+import io
 import os
 import signal
 import sys
@@ -37,11 +38,17 @@ from analytics.locations import is_of_stores
 from analytics.version import PACKAGES, VERSION
 from analytics.workspace_lock import locks_of_command
 from jobs.cli.allocation import keep_freed_memory
-from jobs.cli.console import ENVIRONMENT_PREFIX, forget_reader, keep_command_line
+from jobs.cli.console import (
+    ENVIRONMENT_PREFIX,
+    echo_message,
+    forget_reader,
+    keep_command_line,
+)
 from jobs.cli.exit_codes import CALLED_WRONGLY, CANNOT_TELL, DONE, INTERNAL_ERROR, INTERRUPTED
 from jobs.cli.options.shared import NO_COLOR, output_options
+from jobs.cli.page_width import message_width
 from reports.layout.output_format import UnknownColumnError
-from reports.plain_text import printable
+from reports.plain_text import message_lines
 
 # The subcommands, found by name and imported only when they run: `--help` answers at once.
 
@@ -79,6 +86,21 @@ def _name_variables(command: click.Command) -> None:
             each.envvar = f"{ENVIRONMENT_PREFIX}_{name}"
 
 
+_MOST_SIGNS: Final = 60
+"""So many has a list of choices that fits beside its option."""
+
+
+def _list_choices(command: click.Command) -> None:
+    """Let help list many choices as words, which go on in the next line, not as `[one|other]`."""
+    for each in command.params:
+        if not isinstance(each, click.Option) or not isinstance(each.type, click.Choice):
+            continue
+        names = [str(name) for name in each.type.choices]
+        if each.metavar is None and len("|".join(names)) > _MOST_SIGNS:
+            each.metavar = "NAME"
+            each.help = f"{each.help} One of {', '.join(names)}."
+
+
 class CommandGroup(click.Group):
     """A group whose commands are the modules of `jobs`, none imported before it is called.
 
@@ -108,6 +130,7 @@ class CommandGroup(click.Group):
         command = cast("click.Command", found)
         command.context_settings.setdefault("auto_envvar_prefix", ENVIRONMENT_PREFIX)
         _name_variables(command)
+        _list_choices(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -239,7 +262,7 @@ def run(arguments: Sequence[str]) -> int:
         with locks_of_command():
             code = cli.main(args=list(arguments), prog_name="groupscope", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        _show_usage_error(error)
         return CALLED_WRONGLY
     except (GroupscopeError, UnknownColumnError) as error:
         return _report_error(str(error), _code_of(error))
@@ -295,9 +318,16 @@ def _follows_an_interruption(error: BaseException) -> bool:
 def _report_error(message: str, code: int) -> int:
     # Click's context, which knows of --no-color, is gone by now.
     is_plain = bool(os.environ.get(NO_COLOR)) or "--no-color" in sys.argv
-    line = f"{click.style('groupscope', fg='red')}: {printable(message)}"
-    click.echo(line, err=True, color=False if is_plain else None)
+    echo_message(message, "groupscope", "red", color=False if is_plain else None)
     return code
+
+
+def _show_usage_error(error: click.ClickException) -> None:
+    """Show what click does, in lines that fit the terminal."""
+    shown = io.StringIO()
+    error.show(shown)
+    for each in shown.getvalue().splitlines():
+        click.echo("\n".join(message_lines(each, message_width())), err=True)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

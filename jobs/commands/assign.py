@@ -16,7 +16,10 @@ from analytics.assignors.group import Assignment, AssignmentRefusedError, Group,
 from jobs.cli.console import print_text
 from jobs.cli.exit_codes import CANNOT_TELL, DONE
 from jobs.cli.options.shared import format_options, output_options
+from reports.layout.output_format import OutputFormat
+from reports.plain_text import columns, hanging
 
+_ALL = "--format json has all"
 EPILOG = """
 \b
 Examples:
@@ -35,7 +38,7 @@ Examples:
 )
 @format_options("text", "json")
 @output_options
-def assign(case: BinaryIO, assignor: str | None, output_format: str) -> int:
+def assign(case: BinaryIO, assignor: str | None, output_format: OutputFormat) -> int:
     """Run an assignor on a case.
 
     CASE.json names topics and the members that want them; "-" reads it from stdin. Try a change
@@ -56,7 +59,7 @@ def assign(case: BinaryIO, assignor: str | None, output_format: str) -> int:
     if output_format == "json":
         print_text(json.dumps({"assignment": assignment}))
     else:
-        print_text("\n".join(_lines(given.group, assignment, name)))
+        print_text("\n".join(_lines(given.group, assignment, name, output_format.width)))
     return DONE
 
 
@@ -70,23 +73,23 @@ def _chosen(option: str | None, in_file: str | None, path: str) -> str:
     return name
 
 
-def _lines(group: Group, assignment: Assignment, name: str) -> Iterator[str]:
+def _lines(group: Group, assignment: Assignment, name: str, width: int) -> Iterator[str]:
     outcome = measure(group, assignment)
-    rows = [("MEMBER", "#PARTITIONS", "ASSIGNMENT")]
-    for member in sorted(member.id for member in group.members):
-        topics = assignment.get(member, {})
-        rows.append(
-            (_printable_name(member), str(outcome.sizes[member]), _partitions(topics.items()))
+    rows = [
+        (
+            _printable_name(member),
+            outcome.sizes[member],
+            _partitions(assignment.get(member, {}).items()),
         )
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for member, count, partitions in rows:
-        yield f"{member:<{widths[0]}}  {count:>{widths[1]}}  {partitions}"
+        for member in sorted(each.id for each in group.members)
+    ]
+    yield from columns(("MEMBER", "#PARTITIONS", "ASSIGNMENT"), rows, width, _ALL)
     yield ""
-    yield _summary(outcome, name)
+    yield from hanging(_summary(outcome, name), width)
     if outcome.unread:
         why = "being handed over, assigned in the next rebalance"
         why = why if name == "cooperative-sticky" else "without an owner"
-        yield f"{why}: {_partitions(_grouped(outcome.unread))}"
+        yield from hanging(f"{why}: {_partitions(_grouped(outcome.unread))}", width)
 
 
 def _summary(outcome: Outcome, name: str) -> str:

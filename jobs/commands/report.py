@@ -6,7 +6,8 @@ import click
 
 from jobs.cli.console import Console, pass_console
 from jobs.cli.exit_codes import DONE
-from jobs.cli.options.shared import output_options, page_width
+from jobs.cli.options.shared import output_options
+from jobs.cli.page_width import page_width
 
 EPILOG = """
 \b

@@ -180,7 +180,8 @@ def snapshot(
     if output_format == "json":
         print_text(snapshot_json(taken, None if answer is None else _differences(answer)))
     else:
-        print_text(snapshot_text(taken, str(out), None if answer is None else answer.summary))
+        held = None if answer is None else answer.summary
+        print_text(snapshot_text(taken, str(out), output_format.width, held))
     if taken.unread:
         console.error(unread_text(taken))
         return CANNOT_TELL

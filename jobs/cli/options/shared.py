@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +15,8 @@ import click
 from analytics.locations import check_scheme, is_uri, local_path
 from jobs.cli.completion import names_of
 from jobs.cli.console import Console
+from jobs.cli.page_width import page_width
 from reports.layout.output_format import OutputFormat, Paper
-from reports.plain_text import WIDTH
 from schemas import INTERNAL_TOPICS
 
 MOST_PARTITIONS = 100_000
@@ -356,28 +355,6 @@ def _note_output(ctx: click.Context, parameter: click.Parameter, value: str | No
 
 def _with_width(ctx: click.Context, _parameter: click.Parameter, value: str) -> OutputFormat:
     return OutputFormat(value, paper=Paper(page_width(ctx.ensure_object(Console).output)))
-
-
-def page_width(output: str | None) -> int:
-    """Return how many columns a line of an answer has.
-
-    Those of the terminal, or as many as the environment variable `COLUMNS` says; 120 where neither
-    is known, and in a file.
-    """
-    if output is not None:
-        return WIDTH
-    asked_for = os.environ.get("COLUMNS", "")
-    if asked_for.isdecimal() and int(asked_for) > 0:
-        return max(int(asked_for), _NARROWEST)
-    try:
-        return max(os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH, _NARROWEST)
-    except (OSError, ValueError):
-        # A pipe, a file, or what stands in for stdout.
-        return WIDTH
-
-
-_NARROWEST = 40
-"""So many columns a page has at least: in fewer no row can be read."""
 
 
 def format_options(*formats: str, text: str = "Format of the output.") -> Callable[[Any], Any]:

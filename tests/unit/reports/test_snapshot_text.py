@@ -17,7 +17,8 @@ def text_of(logs: list[Log]) -> str:
     unread = [
         Unread(f"{each.topic}-{each.partition}", each.failure) for each in logs if each.failure
     ]
-    return snapshot_text(Snapshot(1, "0.1.0", at, at, "abc", 1, [], [], logs, [], unread), "dump")
+    taken = Snapshot(1, "0.1.0", at, at, "abc", 1, [], [], logs, [], unread)
+    return snapshot_text(taken, "dump", 120)
 
 
 def test_partitions_that_were_not_read_are_not_counted_as_read() -> None:
