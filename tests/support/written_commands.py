@@ -22,6 +22,7 @@ from jobs.cli.main import COMMANDS, EPILOG, cli
 from schemas.finding_rules import finding_rules
 from schemas.gaps import gap_kinds
 from tests.support.checkout import files_of
+from tests.support.page_text import without_spans
 
 _STARTS: Final = ("groupscope ", "python", "spark-submit", "kafka-")
 _FENCED: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -121,7 +122,7 @@ def of_page(page: str, form: str) -> list[str]:
         form: `html`, `text`, `markdown` or `json`.
     """
     if form == "html":
-        page = html.unescape(re.sub(r"<[^>]+>", "\n", page))
+        page = html.unescape(re.sub(r"<[^>]+>", "\n", without_spans(page)))
     if form == "json":
         page = "\n".join(_strings_of(json.loads(page)))
     commands = [each.command for each in _commands_of(form, page.replace("`", "\n"))]
