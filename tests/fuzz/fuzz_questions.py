@@ -162,7 +162,7 @@ def without_spark() -> Iterator[None]:
         mock.patch("jobs.workspaces.replaying.spark_session", refuse),
         mock.patch("analytics.questions.data_quality.question.data_quality_of", unjudged),
         mock.patch("jobs.cli.main.keep_traceback", traced),
-        mock.patch("jobs.cli.main.printable", str),
+        mock.patch("jobs.cli.console.printable", str),
     ):
         yield
 

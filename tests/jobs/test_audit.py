@@ -254,7 +254,7 @@ def test_a_workspace_that_was_not_audited_has_no_page(
 ) -> None:
     run = groupscope("report", failover_workspace)
     assert run.returncode == 3
-    assert f"run groupscope audit {failover_workspace} --out" in run.stderr
+    assert f"audit it: groupscope audit {failover_workspace} --out" in run.stderr
 
 
 def test_a_config_to_start_from_is_one_that_is_taken(

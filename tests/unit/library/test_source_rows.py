@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from analytics import Dump, KafkaDump, State, open_dump
 from analytics.decode import workload
@@ -36,39 +34,13 @@ from analytics.tables import table_readers
 from analytics.tables.table_readers import FilesReader, RowsReader
 from analytics.workspace import Workspace
 from tests.conftest import ELECTION
+from tests.support.source_rows import assert_same, loaded, reader
 from tests.support.value_order import in_value_order
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader
-
     from tests.conftest import Groupscope
 
 EARLY = "2026-11-21T09:20:00Z"
-
-
-def reader(path: Path, options: Mapping[str, str]) -> tuple[DataSourceReader, pa.Schema]:
-    """The reader of a read, and the columns that Spark is told of."""
-    source = KafkaDump({"path": str(path), **{each.lower(): options[each] for each in options}})
-    schema = source.schema()
-    assert not isinstance(schema, str)
-    return source.reader(schema), to_arrow_schema(schema, timezone="UTC")
-
-
-def loaded(path: Path, **options: str) -> pa.Table:
-    """Read as Spark does: the reader and its partitions travel to the tasks."""
-    found, columns = reader(path, options)
-    parts = [pickle.loads(pickle.dumps(each)) for each in found.partitions()]
-    there = pickle.loads(pickle.dumps(found))
-    batches = [batch for each in parts for batch in there.read(each)]
-    # Spark compares the first batch with what it was told, and reads memory by it.
-    assert all(batch.schema.equals(columns) for batch in batches)
-    return pa.Table.from_batches(batches, columns)
-
-
-def assert_same(found: pa.Table, wanted: pl.DataFrame | pa.Table) -> None:
-    names = wanted.columns if isinstance(wanted, pl.DataFrame) else wanted.column_names
-    assert found.column_names == names
-    assert in_value_order(found).equals(in_value_order(wanted))
 
 
 def stored(workspace: Path, folder: str) -> pa.Table:
@@ -495,52 +467,3 @@ def test_a_workspace_knows_its_files(failover_workspace: Path) -> None:
     assert {Path(name).name: size for name, size in found.files} == {
         Path(name).name: size for name, size in files.items() if name.startswith("state/groups/")
     }
-
-
-NARROWED = {
-    "of a topic": ("--topic", "parcels"),
-    "of a group": ("--group", "parcel-router"),
-    "of much lag": ("--min-lag", "1000000"),
-}
-
-
-@pytest.mark.parametrize("what", NARROWED)
-def test_an_answer_that_was_kept_of_less_is_not_read_as_all(
-    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path, at_end: State, what: str
-) -> None:
-    out = tmp_path / "out"
-    shutil.copytree(failover_workspace, out)
-    assert groupscope("lag", out, *NARROWED[what], "--out", out).returncode in {0, 3}
-    assert not json.loads((out / "manifest.json").read_text())["evaluations"]["lag"]["is_whole"]
-    assert_same(loaded(out, table="lag"), at_end.lag().to_polars("lag"))
-
-
-def test_an_answer_that_was_kept_of_all_is_read(
-    groupscope: Groupscope, failover_workspace: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    shutil.copytree(failover_workspace, out)
-    assert groupscope("lag", out, "--out", out).returncode in {0, 3}
-    found, _ = reader(out, {"table": "lag"})
-    assert isinstance(found, FilesReader)
-
-
-@pytest.mark.parametrize("inputs", ["the audit", "its dump"])
-def test_an_audit_keeps_its_own_answers(
-    groupscope: Groupscope,
-    failover_dump: Path,
-    failover_audited: Path,
-    tmp_path: Path,
-    inputs: str,
-) -> None:
-    audited = tmp_path / "audited"
-    shutil.copytree(failover_audited, audited)
-    before = {each: each.read_bytes() for each in audited.rglob("*") if each.is_file()}
-    source = audited if inputs == "the audit" else failover_dump
-    ran = groupscope("lag", source, "--topic", "parcels", "--out", audited)
-    assert ran.returncode == 2
-    assert ran.stderr.splitlines()[-1] == (
-        f"groupscope: {audited} holds an audit, whose page shows its own answers: --out another "
-        "folder keeps this one"
-    )
-    assert before == {each: each.read_bytes() for each in audited.rglob("*") if each.is_file()}
