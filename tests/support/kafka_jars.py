@@ -1,9 +1,10 @@
-"""Kafka's published jars, release by release, fetched by Maven in one go."""
+"""Kafka's published jars, release by release, and others, fetched by Maven in one go."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 RELEASES = ("3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
@@ -67,6 +68,33 @@ def fetch_jars(folder: Path) -> dict[str, list[Path]]:
     run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy"])
     slf4j = sorted((folder / "slf4j").glob("*.jar"))
     return {release: [*sorted((folder / release).glob("*.jar")), *slf4j] for release in RELEASES}
+
+
+_CLASSES = """<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>groupscope</groupId><artifactId>classes</artifactId><version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>{dependencies}</dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
+
+
+def class_path(folder: Path, artifacts: Sequence[str]) -> list[Path]:
+    """Return the jars of artifacts (`group:name:version`) and of all that they depend on.
+
+    Raises:
+        JarsUnavailableError: They cannot be had here.
+    """
+    require("mvn", "java")
+    pom, written = folder / "classes.xml", folder / "classes"
+    dependencies = "".join(_DEPENDENCY.format(*each.split(":")) for each in artifacts)
+    pom.write_text(_CLASSES.format(dependencies=dependencies))
+    goal = ("dependency:build-classpath", "-Dmdep.includeScope=runtime")
+    run(["mvn", "--batch-mode", "--file", str(pom), *goal, f"-Dmdep.outputFile={written}"])
+    return [Path(each) for each in written.read_text().split(":")]
 
 
 def describe_by_classes(jars: list[Path]) -> str:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.support.kafka_jars import JarsUnavailableError, require, run
+from tests.support.kafka_jars import JarsUnavailableError, class_path
 
 SPARK: Final = "4.1.2"
 PACKAGES: Final = (
@@ -27,16 +27,6 @@ PACKAGES: Final = (
 SCHEMAS: Final = {"delta": "ops", "iceberg": "lake.ops"}
 """By format: a schema there, which takes tables of it."""
 
-_POM: Final = """<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>groupscope</groupId><artifactId>lake-server</artifactId><version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>{dependencies}</dependencies>
-</project>
-"""
-_DEPENDENCY: Final = (
-    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
-)
 _OPENED: Final = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio"),
     *("java.util", "java.util.concurrent", "java.util.concurrent.atomic"),
@@ -79,7 +69,8 @@ def lake_server(folder: Path) -> Iterator[str]:
     Raises:
         JarsUnavailableError: It cannot be had here.
     """
-    classes = _class_path(folder)
+    spark = [f"org.apache.spark:spark-{each}_2.13:{SPARK}" for each in ("connect", "sql")]
+    classes = ":".join(map(str, class_path(folder, [*spark, *PACKAGES])))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -105,18 +96,6 @@ def lake_server(folder: Path) -> Iterator[str]:
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
-
-
-def _class_path(folder: Path) -> str:
-    require("mvn", "java")
-    spark = [f"org.apache.spark:spark-{each}_2.13:{SPARK}" for each in ("connect", "sql")]
-    dependencies = [_DEPENDENCY.format(*each.split(":")) for each in (*spark, *PACKAGES)]
-    pom = folder / "pom.xml"
-    pom.write_text(_POM.format(dependencies="".join(dependencies)))
-    written = folder / "classes"
-    goal = "dependency:build-classpath"
-    run(["mvn", "--batch-mode", "--file", str(pom), goal, f"-Dmdep.outputFile={written}"])
-    return written.read_text()
 
 
 def _await(server: subprocess.Popen[bytes], port: int, words: Path) -> None:
