@@ -82,7 +82,7 @@ _FAILURES: Final = re.compile(
 )
 _CAUSE: Final = re.compile(r"^Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
 _OF_NETWORK: Final = re.compile(
-    r"(java\.net|java\.nio|javax\.net|io\.netty|org\.apache\.hadoop|org\.apache\.http"
+    r"(java\.net|java\.nio\.(?:channels|file)|javax\.net|io\.netty|org\.apache\.hadoop|org\.apache\.http"
     r"|software\.amazon|com\.amazonaws|com\.google|com\.azure|com\.microsoft)\."
 )
 _OF_CONTENTS: Final = re.compile(r"FAILED_TO_UNCOMPRESS|can not read class")

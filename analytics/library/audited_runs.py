@@ -41,7 +41,7 @@ from analytics.redaction.redactor import WITHHELD
 from analytics.replay.dump.choices import assumed_in
 from analytics.replay.log.ends_at import cleaned_until, leading
 from analytics.replay.log.rules import named_release
-from analytics.replayed.replayed_workspace import ReplayedWorkspace
+from analytics.replayed.replayed_workspace import AUDIT, ReplayedWorkspace
 from analytics.side_files import read_bytes
 from analytics.tables.parted_table import PartedTable
 from analytics.tables.stored_tables import StoredTables
@@ -195,7 +195,6 @@ def not_audited(location: str) -> CannotTellError:
     )
 
 
-_AUDIT: Final = "audit"
 _AT_ONCE: Final = 50_000
 
 
@@ -256,7 +255,7 @@ def saved_audits(target: Target) -> list[AuditedRun]:
     target.check()
     if not target.spark.catalog.tableExists(target.place(RUNS)):
         return []
-    runs = target.spark.table(target.place(RUNS)).where(f"question = '{_AUDIT}'").toArrow()
+    runs = target.spark.table(target.place(RUNS)).where(f"question = '{AUDIT}'").toArrow()
     return [_run(target, row) for row in runs.to_pylist()]
 
 

@@ -306,8 +306,8 @@ def refuse_audited(space: Workspace, replayed: ReplayedWorkspace) -> None:
     kept = {} if there is None else there.get("evaluations", {})
     if any(each.get("question") == AUDIT for each in kept.values()):
         raise SettingRefusedError(
-            f"{space.location} holds an audit, whose page shows its own answers: --out another "
-            f"folder keeps this one"
+            f"{space.location} holds an audit, whose page is made of the answers there: keep this "
+            f"answer in another folder (--out)"
         )
 
 

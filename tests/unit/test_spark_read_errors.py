@@ -42,6 +42,7 @@ DAMAGED = {
     ],
     "a schema": ["org.apache.parquet.io.InvalidRecordException: qartition not found"],
     "compressed bytes": ["java.io.IOException: FAILED_TO_UNCOMPRESS(5)"],
+    "a page that is too short": ["java.nio.BufferUnderflowException"],
     "a length": ["java.lang.NegativeArraySizeException: -3"],
 }
 

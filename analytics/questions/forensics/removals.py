@@ -46,8 +46,8 @@ def removals_without_offsets(events: PartedTable, costs: pl.DataFrame) -> Remova
     """
     columns = ["group_id", "event", "subject"]
     is_removal = pl.col("event").is_in([GROUP_REMOVED, STATE_DELETED])
-    found = pl.concat(polars_rows(each).select(columns) for each in events.scan(columns))
-    removed = found.filter(is_removal).unique()
+    pieces = (polars_rows(each).select(columns) for each in events.scan(columns))
+    removed = pl.concat(each.filter(is_removal) for each in pieces).unique()
     states = removed.filter(pl.col("event") == STATE_DELETED)
     with_offsets = costs.filter(pl.col("verdict").is_in(_REMOVALS) | (pl.col("removals") > 0))
     told = [*states["group_id"], *with_offsets["group_id"]]

@@ -101,7 +101,7 @@ _MOST_RANGES: Final = 32
 
 def with_missing(rows: pl.DataFrame, missing: pl.Expr) -> pl.DataFrame:
     """Add `missing`, the reason in words, and `complete`; null or empty is complete."""
-    # Step by step: a frame makes what an expression names twice, twice.
+    # Step by step: a frame evaluates an expression as often as it is named.
     words = pl.col("missing")
     return (
         rows.with_columns(missing=missing)

@@ -60,7 +60,7 @@ def test_an_audit_keeps_its_own_answers(
     ran = groupscope("lag", source, "--topic", "parcels", "--out", audited)
     assert ran.returncode == 2
     assert ran.stderr.splitlines()[-1] == (
-        f"groupscope: {audited} holds an audit, whose page shows its own answers: --out another "
-        "folder keeps this one"
+        f"groupscope: {audited} holds an audit, whose page is made of the answers there: keep this "
+        "answer in another folder (--out)"
     )
     assert before == {each: each.read_bytes() for each in audited.rglob("*") if each.is_file()}
